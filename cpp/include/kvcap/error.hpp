@@ -1,0 +1,50 @@
+// Errors are values: which field, what was wrong, what is accepted.
+#pragma once
+
+#include <expected>
+#include <string>
+#include <string_view>
+
+#include "kvcap/units.hpp"
+
+namespace kvcap {
+
+enum class ErrorCode : unsigned char {
+  missing,        ///< a field that the answer needs is not there
+  wrong_type,     ///< text for a number, a list for an object, …
+  not_whole,      ///< a fraction where a count is meant
+  out_of_range,   ///< below or above what is accepted
+  unknown_id,     ///< no model, GPU, format, engine or layer kind of that name
+  conflict,       ///< two fields contradict each other
+  not_divisible,  ///< heads or layers that cannot be split over that many GPUs
+  unsupported,    ///< understood, but not something this answer can size
+  malformed,      ///< text or bytes that do not parse
+  too_large,      ///< more input than is read
+  no_cache,       ///< an encoder: it keeps no KV cache
+};
+
+/// The code as it stands in an answer, e.g. "out_of_range".
+[[nodiscard]] std::string_view code_name(ErrorCode code) noexcept;
+
+struct Error {
+  ErrorCode code = ErrorCode::malformed;
+  std::string field;    ///< path in the request, e.g. "model.layers[2].kv_heads"
+  std::string message;  ///< one English sentence
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+
+[[nodiscard]] inline std::unexpected<Error> fail(ErrorCode code, std::string_view field, std::string message) {
+  return std::unexpected(Error{code, std::string(field), std::move(message)});
+}
+
+/// Narrows a product to a byte count; `out_of_range` when it is past 2^53 - 1.
+[[nodiscard]] Result<Bytes> to_bytes(Wide value, std::string_view field);
+
+/// Decimal digits of an integer.
+[[nodiscard]] std::string digits(Wide value);
+/// scaled / one in decimals without trailing zeros; `one` is a power of ten.
+[[nodiscard]] std::string decimals(Wide scaled, Wide one);
+
+}  // namespace kvcap

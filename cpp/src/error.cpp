@@ -1,0 +1,52 @@
+#include "kvcap/error.hpp"
+
+namespace kvcap {
+
+std::string_view code_name(ErrorCode code) noexcept {
+  switch (code) {
+    case ErrorCode::missing: return "missing";
+    case ErrorCode::wrong_type: return "wrong_type";
+    case ErrorCode::not_whole: return "not_whole";
+    case ErrorCode::out_of_range: return "out_of_range";
+    case ErrorCode::unknown_id: return "unknown_id";
+    case ErrorCode::conflict: return "conflict";
+    case ErrorCode::not_divisible: return "not_divisible";
+    case ErrorCode::unsupported: return "unsupported";
+    case ErrorCode::malformed: return "malformed";
+    case ErrorCode::too_large: return "too_large";
+    case ErrorCode::no_cache: return "no_cache";
+  }
+  return "malformed";
+}
+
+Result<Bytes> to_bytes(Wide value, std::string_view field) {
+  if (value > kMaxExact) {
+    return fail(ErrorCode::out_of_range, field,
+                "comes to more than 9007199254740991 bytes (2^53 - 1), the largest count that is kept exact");
+  }
+  return Bytes{static_cast<u64>(value)};
+}
+
+std::string digits(Wide value) {
+  char buffer[40];
+  char* const end = buffer + sizeof buffer;
+  char* at = end;
+  do {
+    *--at = static_cast<char>('0' + static_cast<int>(value % 10));
+    value /= 10;
+  } while (value != 0);
+  return {at, end};
+}
+
+std::string decimals(Wide scaled, Wide one) {
+  std::string text = digits(scaled / one);
+  if (const Wide part = scaled % one; part != 0) {
+    std::string tail = digits(one + part);
+    tail.erase(tail.find_last_not_of('0') + 1);
+    tail.front() = '.';
+    text += tail;
+  }
+  return text;
+}
+
+}  // namespace kvcap

@@ -1,0 +1,245 @@
+/**
+ * The kernel's contract: one Request in, one Answer out. The command line reads and prints the same objects.
+ * Names are stable; a change of meaning is a new major version.
+ */
+
+/** Kinds of layer cache. */
+export type LayerKind =
+  | "full"
+  | "window"
+  | "chunked"
+  | "latent"
+  | "compressed"
+  | "recurrent"
+  | "shared"
+  | "none"
+  | "cross";
+
+/** `count` layers of one shape; widths are values of one head. */
+export interface LayerRun {
+  count: number;
+  kind: LayerKind;
+  kv_heads?: number;
+  key_width?: number;
+  /** 0 where K serves as V. */
+  value_width?: number;
+  latent_width?: number;
+  indexer_width?: number;
+  /** Tokens. */
+  window?: number;
+  tokens_per_entry?: number;
+  source_tokens?: number;
+  state_values?: number;
+  state_format?: string;
+  conv_values?: number;
+  conv_format?: string;
+}
+
+/** A model brought along. */
+export interface ModelObject {
+  name?: string;
+  parameters?: number;
+  max_context?: number;
+  native_weights?: string;
+  layers: LayerRun[];
+}
+
+export type EngineId = "textbook" | "vllm" | "sglang" | "llama.cpp" | "tensorrt-llm";
+
+export interface Request {
+  /** Catalogue id, Hugging Face id, or runs of layers. */
+  model?: string | ModelObject;
+  /** Instead of `model`: a Hugging Face config.json, as object or text. */
+  config?: string | object;
+  parameters?: number;
+  weights?: string;
+  kv?: string | { k: string; v: string };
+  weight_bytes?: number;
+  gpu?: string | { memory_bytes: number };
+  gpus?: number;
+  tensor_parallel?: number;
+  pipeline_parallel?: number;
+  data_parallel?: number;
+  /** Tokens per conversation. */
+  context?: number;
+  engine?: EngineId;
+  options?: Record<string, number | string | boolean>;
+}
+
+export type Confidence = "exact" | "engine_rule" | "estimate";
+
+/** A figure scaled for people; the page only formats it in the reader's language. */
+export interface Reading {
+  value: number;
+  unit: "B" | "kB" | "MB" | "GB" | "TB" | "KiB" | "MiB" | "GiB";
+}
+
+export interface Term {
+  /** "", "×", "+", "−" or "÷". */
+  op: string;
+  value: number;
+  /** What the number counts, a code for the page's words: "layers", "kv_heads", "bytes", or "". */
+  of: string;
+}
+
+export interface Step {
+  name: string;
+  terms: Term[];
+  /** The terms as text, with codes for words. */
+  expression: string;
+  value: number;
+  unit: string;
+  rounded_down: boolean;
+}
+
+export interface Note {
+  code: string;
+  values: Record<string, string>;
+}
+
+export interface CachePool {
+  name: string;
+  cells: number;
+  streams: number;
+  layers: number;
+  k_bytes: number;
+  v_bytes: number;
+  state_bytes: number;
+  conv_bytes: number;
+}
+
+/** A stretch of the memory bar, in drawing order. */
+export interface MemorySegment {
+  kind: "weights" | "cache" | "left" | "reserve" | string;
+  bytes: number;
+  reading: Reading;
+  /** Of the bar's length, 0 to 1. */
+  share: number;
+}
+
+export interface UnderstoodModel {
+  id: string;
+  name: string;
+  family: string;
+  source: string;
+  parameters: number | null;
+  active_parameters: number | null;
+  max_context: number | null;
+  layer_count: number;
+  query_heads: number | null;
+  native_weights: string | null;
+  layers: LayerRun[];
+  fields: {
+    used: { name: string; value: string }[];
+    defaulted: { name: string; value: string; source: string }[];
+    ignored: string[];
+  };
+}
+
+export interface Answer {
+  model: UnderstoodModel;
+  engine: EngineId;
+  context: number;
+  weights: string | null;
+  kv: { k: string; v: string };
+  gpu: { id: string | null; name: string; memory_bytes: number; basis: "sold" | "driver" | "runtime" | "stated" };
+  deployment: { gpus: number; tensor_parallel: number; pipeline_parallel: number; data_parallel: number };
+
+  /** Marginal bytes at this context, all GPUs together. */
+  kv_bytes_per_token: number;
+  kv_bytes_per_token_per_gpu: number;
+  /** Bytes of one conversation that do not grow with the context. */
+  kv_fixed_bytes: number;
+  kv_bytes_per_sequence: number;
+  kv_reserved_per_sequence: number;
+  /** null when the parameter count is unknown. */
+  weight_bytes: number | null;
+  weight_bytes_per_gpu: number | null;
+  kv_memory_bytes: number | null;
+  kv_memory_bytes_per_gpu: number | null;
+  /** Whole conversations, and the unrounded figure. null when the weights are unknown. */
+  sequences: number | null;
+  concurrency: number | null;
+  sequences_range: [number, number] | null;
+  kv_memory_bytes_per_gpu_range: [number, number] | null;
+  kv_tokens: number | null;
+  kv_tokens_other: number | null;
+  kv_blocks: number | null;
+  block_tokens: number | null;
+  caches: CachePool[];
+  limit: "cache" | "one_sequence_too_long" | "weights_do_not_fit" | null;
+  /** What the count hangs on: the context's length, the fixed part of a conversation, or the weights. */
+  decides: "context" | "fixed_part" | "weights" | null;
+  remedy: {
+    /** Fewest GPUs of this kind that hold the weights (and one conversation). */
+    gpus_for_weights: number | null;
+    gpus_for_one_sequence: number | null;
+    /** Longest context of which one conversation fits; null when none does. */
+    longest_context: number | null;
+  };
+  slope_changes: number[];
+  memory: {
+    /** Memory of all GPUs together. */
+    total_bytes: number;
+    total_reading: Reading;
+    /** Where the memory ends on the bar, 0 to 1; below 1 when the weights need more than there is. */
+    total_share: number;
+    /** Share of one conversation's cache, for the cuts. */
+    sequence_share: number;
+    segments: MemorySegment[];
+  } | null;
+  /** Of one GPU, beside weights and cache (engines). */
+  parts: { code: string; bytes: number; low: number; high: number; confidence: Confidence }[];
+  /** Why reserved is more than written, by cause (engines). */
+  gaps: { code: string; bytes: number; confidence: Confidence }[];
+  /** By figure name. */
+  readings: Record<string, Reading>;
+  confidence: Record<string, Confidence>;
+  derivation: Step[];
+  notes: Note[];
+}
+
+export interface Failure {
+  error: { code: string; field: string; message: string };
+}
+
+export interface CatalogueModel {
+  id: string;
+  hub_id: string;
+  name: string;
+  family: string;
+  max_context: number | null;
+  query_heads: number | null;
+  native_weights: string;
+  core: boolean;
+}
+
+export interface CatalogueOption {
+  name: string;
+  kind: "whole" | "fraction" | "truth" | "choice" | "bytes" | "version";
+  fallback: number | string | boolean | null;
+  min: number;
+  max: number;
+  choices: string[];
+  unit: string;
+  offered: boolean;
+}
+
+/** Everything a page offers for choice. */
+export interface Catalogue {
+  models: CatalogueModel[];
+  gpus: { id: string; vendor: string; name: string; kind: string }[];
+  formats: { id: string; bits: number; weights: boolean; cache: boolean; latent_only: boolean }[];
+  engines: { id: EngineId; options: CatalogueOption[] }[];
+  /** Limits of the request's counts. */
+  limits: { max_context: number; max_gpus: number };
+}
+
+/** The kernel as a page or Node sees it. One instance serves everything on a page. */
+export interface Kernel {
+  plan(request: Request): Answer | Failure;
+  catalogue(): Catalogue;
+  /** The same over JSON text, for the command line. */
+  planText(request: string): string;
+  readonly version: string;
+}
