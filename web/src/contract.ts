@@ -84,6 +84,8 @@ export interface Term {
 
 export interface Step {
   name: string;
+  /** Which kind of layers, where a figure has several steps; else "". */
+  part: string;
   terms: Term[];
   /** The terms as text, with codes for words. */
   expression: string;

@@ -1,0 +1,110 @@
+/** The little of the document that the elements share. Imports nothing that needs a DOM to be there. */
+import { languageOf, type Speech, type Stretch, speechFor } from "./words.js";
+
+type Child = Node | string;
+
+/** A node with attributes and children. Never takes markup, so Trusted Types have nothing to refuse. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Record<string, string> = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  node.append(...children);
+  return node;
+}
+
+/** Sets text only where it differs: an unchanged node is not laid out again. */
+export function say(node: Element, text: string): void {
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** Sets or removes an attribute only where it differs. */
+export function mark(node: Element, name: string, value: string | null): void {
+  if (node.getAttribute(name) === value) return;
+  if (value === null) node.removeAttribute(name);
+  else node.setAttribute(name, value);
+}
+
+/** A sentence with its stresses. */
+export function sayRich(node: Element, stretches: Stretch[]): void {
+  if (node.textContent === stretches.map((one) => one.text).join("")) return;
+  node.replaceChildren(...stretches.map((one) => (one.strong ? h("strong", {}, one.text) : one.text)));
+}
+
+/** A base class that can be extended where there is no DOM. */
+export const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement;
+
+/** Defines a tag once, however often the script is loaded. */
+export function define(name: string, element: CustomElementConstructor): void {
+  if (globalThis.customElements && !customElements.get(name)) customElements.define(name, element);
+}
+
+const sheets = new WeakMap<Document, Map<string, CSSStyleSheet>>();
+
+/** Adopts styles; a sheet belongs to one document, so an element that moves to another gets that one's. */
+export function adopt(root: ShadowRoot, ...styles: string[]): void {
+  const owner = root.ownerDocument;
+  const view = owner.defaultView;
+  if (!view) return;
+  let known = sheets.get(owner);
+  if (!known) {
+    known = new Map();
+    sheets.set(owner, known);
+  }
+  const adopted: CSSStyleSheet[] = [];
+  for (const css of styles) {
+    let sheet = known.get(css);
+    if (!sheet) {
+      sheet = new (view as Window & typeof globalThis).CSSStyleSheet();
+      sheet.replaceSync(css);
+      known.set(css, sheet);
+    }
+    adopted.push(sheet);
+  }
+  root.adoptedStyleSheets = adopted;
+}
+
+export function speechOf(element: Element): Speech {
+  return speechFor(languageOf(element));
+}
+
+interface Announcer {
+  region?: HTMLElement;
+  timer?: ReturnType<typeof setTimeout>;
+}
+
+const ANNOUNCER = Symbol.for("kv-capacity.announcer.1");
+const page = globalThis as { [ANNOUNCER]?: Announcer };
+page[ANNOUNCER] ??= {};
+const announcer = page[ANNOUNCER] as Announcer;
+
+/** How long a value must rest before it is spoken, in milliseconds. */
+const REST = 700;
+
+/** Speaks through the one polite region of the page, once the last change has settled. */
+export function announce(text: string): void {
+  let region = announcer.region;
+  if (!region?.isConnected) {
+    region = h("div", { role: "status", "aria-live": "polite" });
+    // Out of sight, not out of the accessibility tree.
+    Object.assign(region.style, {
+      position: "absolute",
+      insetBlockStart: "0",
+      insetInlineStart: "0",
+      inlineSize: "1px",
+      blockSize: "1px",
+      overflow: "hidden",
+      clipPath: "inset(50%)",
+      whiteSpace: "nowrap",
+      pointerEvents: "none",
+    });
+    document.body.append(region);
+    announcer.region = region;
+  }
+  clearTimeout(announcer.timer);
+  announcer.timer = setTimeout(() => {
+    if (region) say(region, text);
+  }, REST);
+}

@@ -1,0 +1,170 @@
+/**
+ * The kernel's loader: one instance per page, shared by every element and by every copy of the script. JSON text goes in
+ * and comes out; all checking is C++'s.
+ */
+import type { Answer, Catalogue, Failure, Kernel, Request } from "./contract.js";
+
+/** What the compiled module offers. */
+export interface WasmInstance {
+  plan(request: string): string;
+  catalogue(): string;
+}
+
+/** An Emscripten factory. It may throw at once, reject, or resolve. */
+export type WasmFactory = (options?: object) => Promise<WasmInstance> | WasmInstance;
+
+/** Where the two kernels come from: each flavour of the script brings its own. */
+export interface KernelSource {
+  /** Textbook, engines and catalogue. */
+  core: () => Promise<WasmInstance> | WasmInstance;
+  /** The same, and the reading of configs and logs: loaded when somebody brings one. */
+  full?: () => Promise<WasmInstance> | WasmInstance;
+}
+
+export const VERSION = "0.1.0";
+
+/** Why the kernel did not start; the page words it. */
+export type KernelTrouble = "no_wasm" | "csp" | "timeout" | "network" | "failed";
+
+export class KernelError extends Error {
+  constructor(
+    readonly trouble: KernelTrouble,
+    detail: string,
+  ) {
+    super(detail);
+    this.name = "KernelError";
+  }
+}
+
+/** How long the kernel may take to arrive and compile, in milliseconds. */
+const PATIENCE = 20_000;
+
+interface Shared {
+  core?: Promise<Kernel>;
+  full?: Promise<Kernel>;
+}
+
+/** One per page, whichever copy of the script came first; the number is the contract's major version. */
+const SHARED = Symbol.for("kv-capacity.kernel.1");
+const holder = globalThis as { [SHARED]?: Shared };
+holder[SHARED] ??= {};
+const shared = holder[SHARED] as Shared;
+
+let source: KernelSource | undefined;
+
+/** Names the kernels of this copy of the script. */
+export function provideKernels(kernels: KernelSource): void {
+  source = kernels;
+}
+
+/**
+ * A request as JSON text in which nothing is lost or coerced: NaN, infinities, functions and symbols become text, which
+ * C++ refuses by field; BigInts keep every digit.
+ */
+export function requestText(request: unknown): string {
+  const text = JSON.stringify(request, (_key, value: unknown) => {
+    const plain = value instanceof Number ? value.valueOf() : value;
+    switch (typeof plain) {
+      case "number":
+        return Number.isFinite(plain) ? plain : String(plain);
+      case "bigint":
+        return `\u0000${plain}`;
+      case "function":
+      case "symbol":
+        return String(plain);
+      default:
+        return plain;
+    }
+  });
+  return (text ?? "null").replace(/"\\u0000(-?\d+)"/g, "$1");
+}
+
+function internal(error: unknown): Failure {
+  return { error: { code: "internal", field: "", message: String(error) } };
+}
+
+function wrap(instance: WasmInstance): Kernel {
+  let catalogue: Catalogue | undefined;
+  const planText = (text: string): string => {
+    try {
+      return instance.plan(text);
+    } catch (error) {
+      return JSON.stringify(internal(error));
+    }
+  };
+  return {
+    version: VERSION,
+    planText,
+    plan(request: Request): Answer | Failure {
+      let text: string;
+      try {
+        text = requestText(request);
+      } catch (error) {
+        return { error: { code: "malformed", field: "", message: `the request cannot be written as JSON: ${error}` } };
+      }
+      try {
+        return JSON.parse(planText(text)) as Answer | Failure;
+      } catch (error) {
+        return internal(error);
+      }
+    },
+    catalogue(): Catalogue {
+      catalogue ??= JSON.parse(instance.catalogue()) as Catalogue;
+      return catalogue;
+    },
+  };
+}
+
+function troubleOf(error: unknown): KernelError {
+  if (error instanceof KernelError) return error;
+  const detail = String((error as Error)?.message ?? error);
+  if (typeof WebAssembly === "undefined") return new KernelError("no_wasm", detail);
+  if (/unsafe-eval|content.security.policy|\bCSP\b/i.test(detail)) return new KernelError("csp", detail);
+  if (/fetch|network|load|http|mime|magic/i.test(detail)) return new KernelError("network", detail);
+  return new KernelError("failed", detail);
+}
+
+/** Refusals come as throws at once, as rejections, or never: each ends as a rejection with a KernelError. */
+async function start(make: (() => Promise<WasmInstance> | WasmInstance) | undefined): Promise<Kernel> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  try {
+    if (!make) throw new KernelError("failed", "no kernel was provided");
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => reject(new KernelError("timeout", `no answer within ${PATIENCE} ms`)), PATIENCE);
+    });
+    return wrap(await Promise.race([(async () => make())(), late]));
+  } catch (error) {
+    throw troubleOf(error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function once(which: "core" | "full"): Promise<Kernel> {
+  let kernel = shared[which];
+  if (!kernel) {
+    kernel = start(source?.[which]);
+    shared[which] = kernel;
+    // A refusal is not kept: an element that comes later may try again.
+    kernel.catch(() => {
+      if (shared[which] === kernel) delete shared[which];
+    });
+  }
+  return kernel;
+}
+
+/** The page's kernel. */
+export const loadKernel = (): Promise<Kernel> => once("core");
+
+/** The kernel that reads configs and logs too. */
+export const loadFullKernel = (): Promise<Kernel> => once("full");
+
+/** Whether an answer is a refusal. */
+export function refused(answer: Answer | Failure): answer is Failure {
+  return "error" in answer;
+}
+
+/** Whether the core kernel says that the full one is needed. */
+export function needsFull(answer: Answer | Failure): boolean {
+  return refused(answer) && answer.error.code === "unsupported" && answer.error.field === "config";
+}

@@ -1,0 +1,332 @@
+/**
+ * <kv-capacity-table>: capacity by context length for chosen deployments, filled on request. Attributes:
+ *
+ * - `deployments`: requests separated by semicolons, each a list of `key=id` as in the calculator's attributes:
+ *   `model=llama-3-8b; model=llama-3-70b gpus=4 kv=fp8`
+ * - `contexts`: context lengths separated by spaces
+ * - `auto`: fill at once, without a button
+ */
+import type { Answer, Failure, Kernel, LayerRun, ModelObject, Request } from "./contract.js";
+import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
+import { KernelError, loadKernel, refused } from "./kernel.js";
+import css from "./kv-capacity-table.css";
+import { numeral, type Speech } from "./words.js";
+
+const DEPLOYMENTS = "model=llama-3-8b; model=llama-3-70b gpus=4";
+const CONTEXTS = "1024 2048 4096 8192 16384 32768 65536 131072";
+/** The context that the line on grouped queries counts at, when the table has it. */
+const USUAL_CONTEXT = 8192;
+const SPOKEN_AS_TEXT = ["model", "weights", "kv", "gpu", "engine"];
+
+function requestOf(text: string): Request {
+  const request: Record<string, unknown> = {};
+  for (const pair of text.trim().split(/\s+/)) {
+    const [key = "", ...rest] = pair.split("=");
+    const value = rest.join("=");
+    request[key] = SPOKEN_AS_TEXT.includes(key) ? value : (numeral(value) ?? value);
+  }
+  return request as unknown as Request;
+}
+
+/** The same model as if each query head had KV heads of its own; null where nothing would change. */
+function ungrouped(plan: Answer): ModelObject | null {
+  const heads = plan.model.query_heads;
+  const grouped = (run: LayerRun) => run.kv_heads !== undefined && heads !== null && run.kv_heads < heads;
+  if (heads === null || !plan.model.layers.some(grouped)) return null;
+  return {
+    name: plan.model.name,
+    layers: plan.model.layers.map((run) => (grouped(run) ? { ...run, kv_heads: heads } : run)),
+  };
+}
+
+interface Row {
+  context: number;
+  sequence: HTMLElement;
+  room: HTMLElement;
+  count: HTMLElement;
+}
+
+interface Shown {
+  request: Request;
+  caption: HTMLElement;
+  rows: Row[];
+}
+
+export class KvCapacityTable extends Base {
+  static observedAttributes: string[] = ["deployments", "contexts", "auto", "lang"];
+
+  readonly #root: ShadowRoot | null;
+  #kernel: Kernel | null = null;
+  #speech!: Speech;
+  #base: HTMLElement | null = null;
+  #button!: HTMLButtonElement;
+  #shown: Shown[] = [];
+  #gqa!: HTMLElement;
+  #trouble!: HTMLElement;
+  #announceReady!: () => void;
+  #queued = false;
+
+  /** Resolves once the button can be pressed, or with `auto` once the table is filled. */
+  readonly ready: Promise<void> = new Promise((resolve) => {
+    this.#announceReady = resolve;
+  });
+
+  constructor() {
+    super();
+    this.#root = this.attachShadow?.({ mode: "open" }) ?? null;
+  }
+
+  get deployments(): string {
+    return this.getAttribute("deployments") ?? DEPLOYMENTS;
+  }
+
+  set deployments(text: string) {
+    mark(this, "deployments", text);
+  }
+
+  get contexts(): string {
+    return this.getAttribute("contexts") ?? CONTEXTS;
+  }
+
+  set contexts(text: string) {
+    mark(this, "contexts", text);
+  }
+
+  get auto(): boolean {
+    return this.hasAttribute("auto");
+  }
+
+  set auto(on: boolean) {
+    mark(this, "auto", on ? "" : null);
+  }
+
+  connectedCallback(): void {
+    if (!this.#root) return;
+    for (const key of ["deployments", "contexts", "auto"]) {
+      if (!Object.hasOwn(this, key)) continue;
+      const self = this as unknown as Record<string, unknown>;
+      const value = self[key];
+      delete self[key];
+      self[key] = value;
+    }
+    const speech = speechOf(this);
+    if (!this.#base || speech !== this.#speech) {
+      this.#speech = speech;
+      this.#build(this.#root);
+    }
+    adopt(this.#root, css);
+    if (!this.#kernel) loadKernel().then(this.#start, this.#fail);
+  }
+
+  adoptedCallback(): void {
+    if (this.#root && this.#base) adopt(this.#root, css);
+  }
+
+  attributeChangedCallback(): void {
+    if (!this.#base || this.#queued) return;
+    this.#queued = true;
+    queueMicrotask(() => {
+      this.#queued = false;
+      if (this.#root && this.isConnected) {
+        this.#speech = speechOf(this);
+        this.#build(this.#root);
+      }
+    });
+  }
+
+  #start = (kernel: Kernel): void => {
+    if (this.#kernel) return;
+    this.#kernel = kernel;
+    this.#enable();
+    this.#announceReady();
+  };
+
+  #fail = (error: unknown): void => {
+    const trouble = error instanceof KernelError ? error.trouble : "failed";
+    const detail = error instanceof Error ? error.message : String(error);
+    sayRich(this.#trouble, this.#speech.stretches(`trouble.${trouble}`, { detail }));
+    if (this.#base) this.#base.className = "kv failed";
+  };
+
+  #enable(): void {
+    if (this.#base) this.#base.className = "kv";
+    this.#button.disabled = false;
+    for (const shown of this.#shown) this.#describe(shown);
+    if (this.auto) this.run();
+  }
+
+  #build(root: ShadowRoot): void {
+    const word = (key: string) => this.#speech.text(key);
+    const contexts = this.contexts.trim().split(/[\s,]+/).map((text) => numeral(text) ?? text);
+    this.#shown = this.deployments
+      .split(";")
+      .filter((text) => text.trim() !== "")
+      .map((text) => ({
+        request: requestOf(text),
+        caption: h("caption", { part: "caption" }, h("span", {}, "\u00a0")),
+        rows: contexts.map((context) => ({
+          context: context as number,
+          sequence: h("td", {}, "\u00a0"),
+          room: h("td"),
+          count: h("td"),
+        })),
+      }));
+    const columns = ["context", "sequence", "room", "count"].map((key) => h("th", { scope: "col" }, word(`table.${key}`)));
+    const tables = this.#shown.map((shown) =>
+      h(
+        "table",
+        { part: "table" },
+        shown.caption,
+        h("thead", {}, h("tr", {}, ...columns.map((cell) => cell.cloneNode(true)))),
+        h(
+          "tbody",
+          {},
+          ...shown.rows.map((row) => {
+            const { context } = row;
+            const name = typeof context === "number" ? this.#speech.number(context) : String(context);
+            return h("tr", {}, h("th", { scope: "row" }, name), row.sequence, row.room, row.count);
+          }),
+        ),
+      ),
+    );
+    this.#button = h("button", { type: "button", part: "button" }, word("table.run"));
+    this.#button.disabled = true;
+    this.#button.hidden = this.auto;
+    this.#button.addEventListener("click", () => {
+      this.run();
+      announce(`${word("table.done")} ${this.#gqa.textContent}`);
+    });
+    this.#gqa = h("p", { class: "gqa", part: "sentence" });
+    this.#trouble = h("p", { class: "trouble", role: "alert", part: "problem" });
+    this.#base = h(
+      "div",
+      { class: "kv waiting" },
+      h("div", { class: "example" }, h("slot")),
+      this.#trouble,
+      h("div", { class: "body" }, this.#button, h("div", { class: "tables" }, ...tables), this.#gqa),
+    );
+    root.replaceChildren(this.#base);
+    if (this.#kernel) this.#enable();
+  }
+
+  /** Names a deployment above its table. */
+  #describe(shown: Shown): void {
+    const answer = this.#kernel?.plan({ context: USUAL_CONTEXT, ...shown.request });
+    if (!answer) return;
+    if (refused(answer)) {
+      this.#refuse(shown.caption, answer);
+      return;
+    }
+    const speech = this.#speech;
+    const format = (id: string) => {
+      const bits = this.#kernel?.catalogue().formats.find((one) => one.id === id)?.bits;
+      return bits === undefined ? id : speech.text("format", { bits, id });
+    };
+    const { k, v } = answer.kv;
+    shown.caption.replaceChildren(
+      speech.text("table.caption", {
+        model: answer.model.name || speech.text("own-model"),
+        gpus: answer.deployment.gpus,
+        gpu: answer.gpu.name,
+      }),
+      h(
+        "span",
+        {},
+        speech.text("table.weights", {
+          weights: answer.weights ? format(answer.weights) : speech.text("weights-unknown"),
+          kv: k === v ? format(k) : speech.text("formats", { k: format(k), v: format(v) }),
+        }),
+      ),
+    );
+  }
+
+  #refuse(node: HTMLElement, { error }: Failure): void {
+    node.replaceChildren(h("span", { class: "problem" }, this.#speech.text("error.other", { ...error })));
+  }
+
+  /** Fills the tables. */
+  run(): void {
+    const kernel = this.#kernel;
+    if (!kernel) return;
+    const speech = this.#speech;
+    let telling: Answer | null = null;
+    for (const { request, rows } of this.#shown) {
+      for (const row of rows) {
+        const plan = kernel.plan({ ...request, context: row.context });
+        if (refused(plan)) {
+          this.#refuse(row.sequence, plan);
+          say(row.room, "");
+          say(row.count, "");
+          continue;
+        }
+        const cell = (node: HTMLElement, name: string, bytes: number | null) => {
+          const reading = plan.readings[name];
+          say(node, reading ? speech.reading(reading) : speech.text("none"));
+          mark(node, "title", bytes === null ? null : speech.text("of.bytes", { v: speech.number(bytes), n: bytes }));
+        };
+        cell(row.sequence, "kv_bytes_per_sequence", plan.kv_bytes_per_sequence);
+        cell(row.room, "kv_memory_bytes", plan.kv_memory_bytes);
+        row.count.replaceChildren(plan.sequences === null ? speech.text("none") : speech.number(plan.sequences));
+        // No zero without its reason.
+        const why =
+          plan.limit === "weights_do_not_fit"
+            ? "count-weights"
+            : plan.limit === "one_sequence_too_long"
+              ? "count-long"
+              : plan.limit === null
+                ? "weights-unknown"
+                : "";
+        if (why) row.count.append(h("small", {}, speech.text(why)));
+        if (plan.sequences && ungrouped(plan) && (row.context === USUAL_CONTEXT || telling?.model.id !== plan.model.id)) {
+          telling = plan;
+        }
+      }
+    }
+    this.#compare(kernel, telling);
+  }
+
+  /** The line that makes grouped queries matter. */
+  #compare(kernel: Kernel, grouped: Answer | null): void {
+    const model = grouped && ungrouped(grouped);
+    if (!grouped || !model) {
+      say(this.#gqa, "");
+      return;
+    }
+    const plain = kernel.plan({
+      model,
+      ...(grouped.weight_bytes === null ? {} : { weight_bytes: grouped.weight_bytes }),
+      kv: grouped.kv,
+      gpu: grouped.gpu.id ?? { memory_bytes: grouped.gpu.memory_bytes },
+      gpus: grouped.deployment.gpus,
+      context: grouped.context,
+      engine: grouped.engine,
+    });
+    const shared = grouped.model.layers.find((run) => run.kv_heads)?.kv_heads ?? 0;
+    const [before, after] = [grouped.readings.kv_bytes_per_token, !refused(plain) && plain.readings.kv_bytes_per_token];
+    if (refused(plain) || !before || !after) {
+      say(this.#gqa, "");
+      return;
+    }
+    const speech = this.#speech;
+    sayRich(
+      this.#gqa,
+      speech.stretches("table.gqa", {
+        model: grouped.model.name,
+        kv_heads: shared,
+        query_heads: grouped.model.query_heads ?? 0,
+        with: speech.reading(before),
+        without: speech.reading(after),
+        ratio: speech.number((grouped.model.query_heads ?? 0) / shared, 1),
+        n: grouped.sequences ?? 0,
+        context: grouped.context,
+        left: plain.sequences ?? 0,
+      }),
+    );
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "kv-capacity-table": KvCapacityTable;
+  }
+}

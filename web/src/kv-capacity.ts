@@ -1,0 +1,817 @@
+/**
+ * <kv-capacity>: model, formats, GPUs and context in; four figures, a memory bar and a sentence out. It words and draws
+ * the kernel's answer and computes no bytes of its own.
+ */
+import type { Answer, Catalogue, Failure, Kernel, Request, Term } from "./contract.js";
+import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
+import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./kernel.js";
+import css from "./kv-capacity.css";
+import { stopsUpTo } from "./stops.js";
+import { numeral, type Speech, type Values } from "./words.js";
+
+/** What `kv-input` and `kv-change` carry: the request, and its answer or the reason why there is none. */
+export interface CapacityDetail {
+  request: Request;
+  plan: Answer | null;
+  error: Failure["error"] | null;
+}
+
+export type CapacityEvent = CustomEvent<CapacityDetail>;
+
+const TEXTS = ["model", "weights", "kv", "gpu", "engine"] as const;
+const COUNTS = [
+  "gpus",
+  "context",
+  "parameters",
+  "weight_bytes",
+  "tensor_parallel",
+  "pipeline_parallel",
+  "data_parallel",
+] as const;
+const KEYS = [...TEXTS, ...COUNTS, "options"] as const;
+type Key = (typeof KEYS)[number];
+
+/** Where the element starts when nobody says. */
+export const DEFAULT_MODEL = "llama-3.1-8b";
+const DEFAULT_GPU = "80gb";
+const MOST_GPUS_ON_SLIDER = 16;
+
+/** An attribute's or a link's text as a request takes it; what cannot be read stays text, which C++ refuses by field. */
+function fromText(key: Key, text: string): unknown {
+  if (key === "options" || (text.startsWith("{") && (key === "kv" || key === "gpu" || key === "model"))) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  }
+  return (COUNTS as readonly string[]).includes(key) ? (numeral(text.trim()) ?? text) : text.trim();
+}
+
+function toText(value: unknown): string {
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** A slider and the box for an exact number beside it. */
+interface Dial {
+  range: HTMLInputElement;
+  exact: HTMLInputElement;
+  beside: HTMLElement;
+}
+
+interface Figure {
+  value: HTMLElement;
+  unit: HTMLElement;
+  small: HTMLElement;
+  box: HTMLElement;
+}
+
+export class KvCapacity extends Base {
+  static observedAttributes: string[] = [...KEYS, "lock", "lang"];
+
+  declare model: Request["model"];
+  declare weights: Request["weights"];
+  declare kv: Request["kv"];
+  declare gpu: Request["gpu"];
+  declare engine: Request["engine"];
+  declare gpus: Request["gpus"];
+  declare context: Request["context"];
+  declare parameters: Request["parameters"];
+  declare weight_bytes: Request["weight_bytes"];
+  declare tensor_parallel: Request["tensor_parallel"];
+  declare pipeline_parallel: Request["pipeline_parallel"];
+  declare data_parallel: Request["data_parallel"];
+  declare options: Request["options"];
+
+  #request: Record<string, unknown> = {};
+  #plan: Answer | null = null;
+  #failure: Failure["error"] | null = null;
+  #kernel: Kernel | null = null;
+  #catalogue: Catalogue | null = null;
+  #speech!: Speech;
+  #built = false;
+  #queued = false;
+  #reflecting = false;
+  #stops: number[] = [];
+  #announceReady!: () => void;
+
+  /** Resolves once the first answer is shown. */
+  readonly ready: Promise<void> = new Promise((resolve) => {
+    this.#announceReady = resolve;
+  });
+
+  readonly #root: ShadowRoot | null;
+  #base!: HTMLElement;
+  #selects!: Record<"model" | "weights" | "kv" | "gpu", HTMLSelectElement>;
+  #gpus!: Dial;
+  #context!: Dial;
+  #problem!: HTMLElement;
+  #result!: HTMLElement;
+  #figures!: Record<"token" | "sequence" | "room" | "count", Figure>;
+  #bar!: HTMLElement;
+  #legend!: HTMLElement;
+  #sentence!: HTMLElement;
+  #details!: HTMLDetailsElement;
+  #steps!: HTMLElement;
+  #notes!: HTMLElement;
+  #trouble!: HTMLElement;
+
+  constructor() {
+    super();
+    this.#root = this.attachShadow?.({ mode: "open" }) ?? null;
+  }
+
+  // ---- properties and attributes -----------------------------------------------------------------------------------
+
+  /** The last answer that was given; null before the first. */
+  get plan(): Answer | null {
+    return this.#plan;
+  }
+
+  /** Why the request as it stands is refused; null while it is answered. */
+  get error(): Failure["error"] | null {
+    return this.#failure;
+  }
+
+  /** The request as the kernel gets it. */
+  get request(): Request {
+    return { model: DEFAULT_MODEL, ...this.#request } as Request;
+  }
+
+  set request(request: Request) {
+    for (const key of KEYS) this.#assign(key, request[key]);
+  }
+
+  /** The state as a link carries it: keys and ids, such as `model=llama-3.1-8b&context=8192`. */
+  get state(): string {
+    const out = new URLSearchParams();
+    for (const [key, value] of Object.entries(this.request)) if (value !== undefined) out.set(key, toText(value));
+    return out.toString();
+  }
+
+  set state(state: string) {
+    const given = new URLSearchParams(state.replace(/^[#?]/, ""));
+    for (const key of KEYS) {
+      const text = given.get(key);
+      if (text !== null) this.#assign(key, fromText(key, text));
+    }
+    const unknown = [...given.keys()].filter((key) => !(KEYS as readonly string[]).includes(key));
+    if (unknown.length > 0) console.warn(`kv-capacity: these keys of the state are not known: ${unknown.join(", ")}`);
+  }
+
+  attributeChangedCallback(name: string, _old: string | null, text: string | null): void {
+    if (this.#reflecting) return;
+    if ((KEYS as readonly string[]).includes(name)) {
+      if (text === null) delete this.#request[name];
+      else this.#request[name] = fromText(name as Key, text);
+    }
+    this.#queue();
+  }
+
+  /** What a reader may not change: keys separated by spaces, or `all`. */
+  get lock(): string | null {
+    return this.getAttribute("lock");
+  }
+
+  set lock(keys: string | null) {
+    mark(this, "lock", keys);
+  }
+
+  static {
+    for (const key of KEYS) {
+      Object.defineProperty(KvCapacity.prototype, key, {
+        configurable: true,
+        enumerable: true,
+        get(this: KvCapacity) {
+          return this.#request[key];
+        },
+        set(this: KvCapacity, value: unknown) {
+          this.#assign(key, value);
+        },
+      });
+    }
+  }
+
+  #assign(key: Key, value: unknown): void {
+    if (value === undefined || value === null) delete this.#request[key];
+    else this.#request[key] = value;
+    this.#reflect(key);
+    this.#queue();
+  }
+
+  #reflect(key: Key): void {
+    const value = this.#request[key];
+    this.#reflecting = true;
+    if (value === undefined) this.removeAttribute(key);
+    else if (typeof value !== "object") mark(this, key, toText(value));
+    this.#reflecting = false;
+  }
+
+  // ---- life ----------------------------------------------------------------------------------------------------------
+
+  connectedCallback(): void {
+    if (!this.#root) return;
+    // Properties that were set before the tag was known stand on the instance itself and hide the accessors.
+    for (const key of [...KEYS, "request", "state"]) {
+      if (!Object.hasOwn(this, key)) continue;
+      const self = this as unknown as Record<string, unknown>;
+      const value = self[key];
+      delete self[key];
+      self[key] = value;
+    }
+    const speech = speechOf(this);
+    if (!this.#built || speech !== this.#speech) {
+      this.#speech = speech;
+      this.#build(this.#root);
+    }
+    adopt(this.#root, css);
+    if (this.hasAttribute("link")) this.#readLink();
+    if (this.#kernel) this.#queue();
+    else loadKernel().then(this.#start, this.#fail);
+  }
+
+  /** A document has its own style sheets. */
+  adoptedCallback(): void {
+    if (this.#root && this.#built) adopt(this.#root, css);
+  }
+
+  #start = (kernel: Kernel): void => {
+    if (this.#kernel) return;
+    this.#kernel = kernel;
+    try {
+      this.#catalogue = kernel.catalogue();
+    } catch (error) {
+      this.#fail(error);
+      return;
+    }
+    this.#offer();
+    this.#update();
+    this.#base.className = "kv";
+    this.#announceReady();
+  };
+
+  #fail = (error: unknown): void => {
+    const trouble = error instanceof KernelError ? error.trouble : "failed";
+    const detail = error instanceof Error ? error.message : String(error);
+    sayRich(this.#trouble, this.#speech.stretches(`trouble.${trouble}`, { detail }));
+    this.#base.className = "kv failed";
+  };
+
+  #readLink(): void {
+    if (location.hash.length > 1) this.state = location.hash;
+  }
+
+  #writeLink(): void {
+    try {
+      history.replaceState(history.state, "", `#${this.state}`);
+    } catch {
+      // A sandboxed frame may not; the state is then not kept.
+    }
+  }
+
+  // ---- asking ----------------------------------------------------------------------------------------------------------
+
+  /** One update for any number of attributes and properties set together. */
+  #queue(): void {
+    if (this.#queued || !this.#kernel) return;
+    this.#queued = true;
+    queueMicrotask(() => {
+      this.#queued = false;
+      this.#update();
+    });
+  }
+
+  #update(): void {
+    if (!this.#kernel) return;
+    const answer = this.#kernel.plan(this.request);
+    if (needsFull(answer)) {
+      loadFullKernel().then((kernel) => {
+        this.#kernel = kernel;
+        this.#update();
+      }, Boolean);
+    }
+    if (refused(answer)) {
+      this.#failure = answer.error;
+      this.#showProblem(answer.error);
+    } else {
+      this.#failure = null;
+      this.#plan = answer;
+      this.#show(answer);
+    }
+    this.#showControls();
+  }
+
+  /** A reader changed something; `settled` once the hand is off. */
+  #changed(key: Key, value: unknown, settled: boolean): void {
+    if (value === undefined) delete this.#request[key];
+    else this.#request[key] = value;
+    this.#update();
+    if (settled) {
+      if (!this.#failure) this.#reflect(key);
+      announce(this.#failure ? (this.#problem.textContent ?? "") : (this.#sentence.textContent ?? ""));
+      if (this.hasAttribute("link") && !this.#failure) this.#writeLink();
+    }
+    const detail: CapacityDetail = {
+      request: this.request,
+      plan: this.#failure ? null : this.#plan,
+      error: this.#failure,
+    };
+    this.dispatchEvent(
+      new CustomEvent(settled ? "kv-change" : "kv-input", { bubbles: true, composed: true, detail }),
+    );
+  }
+
+  // ---- building ----------------------------------------------------------------------------------------------------------
+
+  #build(root: ShadowRoot): void {
+    const word = (key: string, values?: Values) => this.#speech.text(key, values);
+
+    const select = (key: "model" | "weights" | "kv" | "gpu") => {
+      const control = h("select", { id: key, part: "control", autocomplete: "off", "aria-describedby": "problem" });
+      control.addEventListener("change", () => this.#changed(key, this.#chosen(key), true));
+      return control;
+    };
+    const field = (key: string, control: Node, ...beside: Node[]) =>
+      h("div", { class: `field ${key}-field` }, h("label", { for: key, id: `${key}-label`, part: "label" }, word(key), ...beside), control);
+
+    const dial = (key: "gpus" | "context"): Dial => {
+      const range = h("input", {
+        type: "range",
+        id: key,
+        part: "slider",
+        step: "1",
+        autocomplete: "off",
+        "aria-label": word(key),
+      });
+      const exact = h("input", {
+        type: "text",
+        inputmode: "numeric",
+        part: "control",
+        class: "exact",
+        autocomplete: "off",
+        spellcheck: "false",
+        "aria-label": word("exact", { label: word(key) }),
+        "aria-describedby": "problem",
+      });
+      const slid = () => (key === "gpus" ? range.valueAsNumber : (this.#stops[range.valueAsNumber] ?? 1));
+      range.addEventListener("input", () => this.#changed(key, slid(), false));
+      range.addEventListener("change", () => this.#changed(key, slid(), true));
+      exact.addEventListener("input", () => this.#changed(key, this.#speech.parse(exact.value), false));
+      exact.addEventListener("change", () => this.#changed(key, this.#speech.parse(exact.value), true));
+      exact.addEventListener("blur", () => this.#showControls());
+      return { range, exact, beside: h("span") };
+    };
+
+    this.#selects = { model: select("model"), weights: select("weights"), kv: select("kv"), gpu: select("gpu") };
+    this.#gpus = dial("gpus");
+    this.#gpus.range.min = "1";
+    this.#gpus.range.max = String(MOST_GPUS_ON_SLIDER);
+    this.#context = dial("context");
+    this.#context.range.min = "0";
+    const pair = (of: Dial) => h("div", { class: "pair" }, of.range, of.exact);
+    this.#problem = h("p", { class: "problem", id: "problem", part: "problem" });
+
+    const figure = (key: string, name: string): [Figure, Node] => {
+      const value = h("b");
+      const unit = h("i");
+      const small = h("span", { class: "small" });
+      const box = h("span", { class: "value", part: "value" }, value, unit);
+      return [
+        { value, unit, small, box },
+        h("div", { class: `figure ${key}`, part: "figure" }, h("dt", {}, word(name)), h("dd", {}, box, small)),
+      ];
+    };
+    const [token, tokenNode] = figure("token", "per-token");
+    const [sequence, sequenceNode] = figure("sequence", "per-sequence");
+    const [room, roomNode] = figure("room", "room");
+    const [count, countNode] = figure("count", "count");
+    this.#figures = { token, sequence, room, count };
+
+    this.#bar = h("div", { class: "bar", part: "bar", "aria-hidden": "true" });
+    this.#legend = h("ul", { class: "legend", part: "legend", role: "list", "aria-label": word("memory") });
+    this.#sentence = h("p", { class: "sentence", part: "sentence" });
+    this.#steps = h("ol", { class: "steps", role: "list" });
+    this.#details = h(
+      "details",
+      { part: "arithmetic" },
+      h("summary", {}, h("span", {}, word("arithmetic"))),
+      this.#steps,
+    );
+    // The derivation is written when somebody looks at it.
+    this.#details.addEventListener("toggle", () => this.#plan && this.#showSteps(this.#plan));
+    this.#notes = h("ul", { class: "notes", part: "notes", role: "list" });
+    this.#result = h(
+      "div",
+      {},
+      h("dl", { class: "figures", part: "figures" }, tokenNode, sequenceNode, roomNode, countNode),
+      this.#bar,
+      this.#legend,
+      this.#sentence,
+      this.#details,
+      this.#notes,
+    );
+    this.#trouble = h("p", { class: "trouble", role: "alert", part: "problem" });
+    this.#base = h(
+      "div",
+      { class: this.#kernel ? "kv" : "kv waiting" },
+      h("div", { class: "example" }, h("slot")),
+      this.#trouble,
+      h(
+        "div",
+        { class: "body" },
+        h(
+          "div",
+          { class: "controls", role: "group", "aria-label": word("controls") },
+          field("model", this.#selects.model),
+          field("weights", this.#selects.weights),
+          field("kv", this.#selects.kv),
+          field("gpu", this.#selects.gpu),
+          field("gpus", pair(this.#gpus), this.#gpus.beside),
+          field("context", pair(this.#context), this.#context.beside),
+        ),
+        this.#problem,
+        this.#result,
+      ),
+    );
+    root.replaceChildren(this.#base);
+    this.#built = true;
+    if (this.#catalogue) this.#offer();
+  }
+
+  // ---- choices ----------------------------------------------------------------------------------------------------------
+
+  /** Fills the selectors from the catalogue. */
+  #offer(): void {
+    const catalogue = this.#catalogue;
+    if (!catalogue) return;
+    const grouped = <T>(items: T[], group: (item: T) => string, option: (item: T) => HTMLOptionElement) => {
+      const out: HTMLElement[] = [];
+      const groups = new Map<string, HTMLElement>();
+      for (const item of items) {
+        const name = group(item);
+        let into = groups.get(name);
+        if (!into && name !== "") {
+          into = h("optgroup", { label: name });
+          groups.set(name, into);
+          out.push(into);
+        }
+        if (into) into.append(option(item));
+        else out.push(option(item));
+      }
+      return out;
+    };
+    const { model, weights, kv, gpu } = this.#selects;
+    model.replaceChildren(
+      ...grouped(
+        catalogue.models,
+        (one) => one.family,
+        (one) => h("option", { value: one.id }, one.name),
+      ),
+    );
+    gpu.replaceChildren(
+      ...grouped(
+        catalogue.gpus,
+        (one) => one.vendor,
+        (one) => h("option", { value: one.id }, one.name),
+      ),
+    );
+    const formats = (fits: (one: Catalogue["formats"][number]) => boolean) =>
+      catalogue.formats.filter(fits).map((one) => h("option", { value: one.id }, this.#formatName(one.id)));
+    weights.replaceChildren(...formats((one) => one.weights));
+    kv.replaceChildren(...formats((one) => one.cache && !one.latent_only));
+  }
+
+  #formatName(id: string): string {
+    const format = this.#catalogue?.formats.find((one) => one.id === id);
+    return format ? this.#speech.text("format", { bits: format.bits, id }) : id;
+  }
+
+  /** What a selector says, as the request takes it. The model's own weight format is the same as saying nothing. */
+  #chosen(key: "model" | "weights" | "kv" | "gpu"): unknown {
+    const { value } = this.#selects[key];
+    if (key === "weights" && value === this.#plan?.model.native_weights) return undefined;
+    return value;
+  }
+
+  /** Shows a value in a selector, if need be as a choice of its own. */
+  #select(key: "model" | "weights" | "kv" | "gpu", value: string, label: string): void {
+    const control = this.#selects[key];
+    const own = control.querySelector("option[data-own]");
+    if (own && (own as HTMLOptionElement).value !== value) own.remove();
+    control.value = value;
+    if (control.value === value) return;
+    const option = h("option", { value, "data-own": "" }, label);
+    control.prepend(option);
+    control.value = value;
+  }
+
+  /** The controls as the request has them, which may be what was refused. */
+  #showControls(): void {
+    const plan = this.#plan;
+    const asked = this.request;
+    const bad = this.#failure?.field.split(/[.[]/)[0];
+
+    const model = asked.model;
+    if (typeof model === "string") {
+      const known = this.#catalogue?.models.find(
+        (one) => one.id === model || one.hub_id.toLowerCase() === model.toLowerCase(),
+      );
+      this.#select("model", known?.id ?? model, model);
+    } else {
+      this.#select("model", "", (model?.name || plan?.model.name) ?? this.#speech.text("own-model"));
+    }
+    const weights = typeof asked.weights === "string" ? asked.weights : this.#failure ? null : plan?.weights;
+    if (weights) this.#select("weights", weights, this.#formatName(weights));
+    const kv = asked.kv ?? "bf16";
+    if (typeof kv === "string") this.#select("kv", kv, this.#formatName(kv));
+    else if (typeof kv === "object") {
+      const [k, v] = [this.#formatName(kv.k), this.#formatName(kv.v)];
+      if (kv.k === kv.v) this.#select("kv", kv.k, k);
+      else this.#select("kv", `${kv.k}/${kv.v}`, this.#speech.text("formats", { k, v }));
+    }
+    const gpu = asked.gpu ?? DEFAULT_GPU;
+    if (typeof gpu === "string") this.#select("gpu", gpu, gpu);
+    else this.#select("gpu", "", plan && !this.#failure ? this.#size("gpu_memory_bytes", plan) : "");
+
+    this.#showDial("gpus", this.#gpus, asked.gpus ?? 1, bad);
+    this.#showDial("context", this.#context, asked.context ?? 8192, bad);
+    if (plan && !this.#failure) {
+      this.#beside(this.#gpus, this.#speech.text("each", { size: this.#size("gpu_memory_bytes", plan) }));
+    }
+
+    const lock = this.getAttribute("lock");
+    const locked = (lock ?? "").split(/[\s,]+/);
+    for (const [key, controls] of Object.entries({
+      ...this.#selects,
+      gpus: [this.#gpus.range, this.#gpus.exact],
+      context: [this.#context.range, this.#context.exact],
+    })) {
+      for (const control of [controls].flat()) {
+        control.disabled = lock !== null && (lock.trim() === "" || locked.includes("all") || locked.includes(key));
+        if (control !== this.#gpus.range && control !== this.#context.range) {
+          mark(control, "aria-invalid", bad === key ? "true" : null);
+        }
+      }
+    }
+  }
+
+  #beside(dial: Dial, text: string): void {
+    say(dial.beside, text === "" ? "" : this.#speech.text("beside", { label: "" }) + text);
+  }
+
+  #showDial(key: "gpus" | "context", dial: Dial, value: unknown, bad: string | undefined): void {
+    const speech = this.#speech;
+    const { range, exact } = dial;
+    const focused = this.#root?.activeElement === exact;
+    const count = typeof value === "number" ? value : Number.NaN;
+    if (bad === key || !Number.isFinite(count)) {
+      // What was typed stays; a value from elsewhere is shown as it came.
+      if (!focused && speech.parse(exact.value) !== value) exact.value = String(value);
+      if (key === "context") this.#beside(dial, "");
+      return;
+    }
+    if (!focused || speech.parse(exact.value) !== count) exact.value = speech.number(count, 9);
+    let position = count;
+    if (key === "context") {
+      const own = this.#plan?.model.max_context ?? 131072;
+      const last = this.#stops.at(-1) ?? 0;
+      // A context past the model's own maximum stretches the slider, so that the handle tells the truth.
+      this.#stops = stopsUpTo(count > own ? Math.max(count, last) : own);
+      position = this.#stops.findLastIndex((stop) => stop <= count);
+      const above = this.#stops[position + 1];
+      if (above !== undefined && above - count < count - (this.#stops[position] ?? 0)) position++;
+      range.max = String(this.#stops.length - 1);
+    }
+    range.value = String(Math.max(0, position));
+    const words = speech.text(key === "context" ? "tokens" : "gpu-count", { n: count });
+    mark(range, "aria-valuetext", words);
+    if (key === "context") this.#beside(dial, words);
+    const [low, high, at] = [Number(range.min), Number(range.max), range.valueAsNumber];
+    range.style.setProperty("--filled", `${high > low ? (100 * (at - low)) / (high - low) : 100}%`);
+  }
+
+  // ---- answers ----------------------------------------------------------------------------------------------------------
+
+  #size(name: string, plan: Answer): string {
+    const reading = plan.readings[name];
+    return reading ? this.#speech.reading(reading) : this.#speech.text("none");
+  }
+
+  #bytes(count: number | null): string {
+    return count === null ? "" : this.#speech.text("of.bytes", { v: this.#speech.number(count), n: count });
+  }
+
+  #show(plan: Answer): void {
+    say(this.#problem, "");
+    this.#result.classList.remove("stale");
+    mark(this.#result, "aria-hidden", null);
+    this.#showFigures(plan);
+    this.#showMemory(plan);
+    this.#showSentence(plan);
+    this.#showNotes(plan);
+    if (this.#details.open) this.#showSteps(plan);
+  }
+
+  #showProblem(error: Failure["error"]): void {
+    const speech = this.#speech;
+    const field = error.field.split(/[.[]/)[0] ?? "";
+    const value = (this.#request[field] ?? "") as string;
+    const limits = this.#catalogue?.limits;
+    const max = (field === "gpus" ? limits?.max_gpus : limits?.max_context) ?? "";
+    const key = [`error.${field}.${error.code}`, `error.${field}`].find((one) => speech.has(one)) ?? "error.other";
+    say(this.#problem, speech.text(key, { field: error.field, message: error.message, value: String(value), max }));
+    this.#result.classList.add("stale");
+    // Figures of another question are no answer to this one.
+    mark(this.#result, "aria-hidden", "true");
+  }
+
+  #showFigures(plan: Answer): void {
+    const speech = this.#speech;
+    const { token, sequence, room, count } = this.#figures;
+    const put = (figure: Figure, name: string, bytes: number | null, small: string) => {
+      const reading = plan.readings[name];
+      const known = reading !== undefined && bytes !== null;
+      say(figure.value, known ? speech.digits(reading) : speech.text("none"));
+      say(figure.unit, known ? speech.unit(reading) : "");
+      say(figure.small, small);
+      mark(figure.box, "title", known ? this.#bytes(bytes) : null);
+    };
+    const heads = new Set(plan.model.layers.flatMap((run) => run.kv_heads ?? []));
+    const [shared] = heads;
+    const { layer_count: layers } = plan.model;
+    put(
+      token,
+      "kv_bytes_per_token",
+      plan.kv_bytes_per_token,
+      heads.size === 1 && plan.model.layers.every((run) => run.kv_heads)
+        ? speech.text("heads-layers", { n: shared ?? 0, layers })
+        : speech.text("layers", { n: layers }),
+    );
+    put(
+      sequence,
+      "kv_bytes_per_sequence",
+      plan.kv_bytes_per_sequence,
+      speech.text("tokens", { n: plan.context }),
+    );
+    const fits = plan.limit !== "weights_do_not_fit";
+    put(
+      room,
+      "kv_memory_bytes",
+      fits ? plan.kv_memory_bytes : null,
+      plan.weight_bytes === null
+        ? speech.text("weights-unknown")
+        : speech.text("weights-of", { size: this.#size("weight_bytes", plan) }),
+    );
+    const { sequences } = plan;
+    say(count.value, sequences === null ? speech.text("none") : speech.number(sequences));
+    const why = { weights_do_not_fit: "count-weights", one_sequence_too_long: "count-long", cache: "conversations" };
+    say(
+      count.small,
+      plan.limit === null ? speech.text("weights-unknown") : speech.text(why[plan.limit], { n: sequences ?? 0 }),
+    );
+    count.box.classList.toggle("short", sequences === 0);
+  }
+
+  #showMemory(plan: Answer): void {
+    const speech = this.#speech;
+    const memory = plan.memory;
+    const segments = memory?.segments ?? [];
+    const kinds = segments.map((one) => one.kind);
+    const short = memory !== null && memory.total_share < 1;
+    if (short) kinds.push("missing");
+    const drawn = [...this.#legend.children].map((item) => (item as HTMLElement).dataset.kind);
+    if (kinds.join() !== drawn.join()) {
+      this.#bar.replaceChildren(
+        ...segments.map((one) => h("div", { class: `segment ${one.kind}`, part: `segment ${one.kind}` })),
+        ...(short ? [h("div", { class: "end" })] : []),
+      );
+      this.#legend.replaceChildren(
+        ...kinds.map((kind) =>
+          h(
+            "li",
+            { "data-kind": kind },
+            h("span", { class: `swatch ${kind}`, "aria-hidden": "true" }),
+            h("span"),
+            h("strong"),
+          ),
+        ),
+      );
+    }
+    const reserve = plan.engine === "textbook" ? this.#reserve() : null;
+    segments.forEach((segment, i) => {
+      const block = this.#bar.children[i] as HTMLElement;
+      block.style.inlineSize = `${segment.share * 100}%`;
+      if (segment.kind === "cache" && memory) {
+        block.style.setProperty("--cut", `${(100 * memory.sequence_share) / (segment.share || 1)}%`);
+      }
+      const values: Values = { n: plan.sequences ?? 0, percent: reserve === null ? "" : speech.percent(reserve) };
+      this.#showLegend(i, `seg.${segment.kind}`, values, segment.reading, segment.bytes);
+    });
+    if (short && memory) {
+      (this.#bar.lastElementChild as HTMLElement).style.insetInlineStart = `${memory.total_share * 100}%`;
+      this.#showLegend(segments.length, "seg.missing", {}, memory.total_reading, memory.total_bytes);
+    }
+  }
+
+  #showLegend(index: number, key: string, values: Values, reading: Answer["readings"][string], bytes: number): void {
+    const [, name, size] = this.#legend.children[index]?.children ?? [];
+    if (!name || !size) return;
+    say(name, this.#speech.text(key, values));
+    say(size, this.#speech.reading(reading, "legend"));
+    mark(size, "title", this.#bytes(bytes));
+  }
+
+  /** The share that the textbook keeps free. */
+  #reserve(): number | null {
+    const asked = this.request.options?.reserve;
+    if (typeof asked === "number") return asked;
+    const option = this.#catalogue?.engines
+      .find((one) => one.id === "textbook")
+      ?.options.find((one) => one.name === "reserve");
+    return typeof option?.fallback === "number" ? option.fallback : null;
+  }
+
+  #showSentence(plan: Answer): void {
+    const { remedy } = plan;
+    const values: Values = {
+      weights: this.#size("weight_bytes", plan),
+      room: this.#size("kv_memory_bytes", plan),
+      sequence: this.#size("kv_bytes_per_sequence", plan),
+      usable: this.#size("usable_memory_bytes", plan),
+      total: this.#size("total_memory_bytes", plan),
+      context: plan.context,
+      n: plan.sequences ?? 0,
+      gpus: remedy.gpus_for_weights ?? 0,
+      longest: remedy.longest_context ?? 0,
+    };
+    const keys: string[] = [];
+    switch (plan.limit) {
+      case "cache":
+        keys.push("fits", `decides.${plan.decides}`);
+        break;
+      case "weights_do_not_fit":
+        keys.push("no-weights");
+        if (remedy.gpus_for_weights !== null) keys.push("no-weights-gpus");
+        break;
+      case "one_sequence_too_long":
+        keys.push("too-long", remedy.longest_context === null ? "too-long-never" : "too-long-remedy");
+        break;
+      default:
+        keys.push("unknown-weights");
+    }
+    sayRich(
+      this.#sentence,
+      keys.flatMap((key, i) => [
+        ...(i > 0 ? [{ text: " ", strong: false }] : []),
+        ...this.#speech.stretches(key, values),
+      ]),
+    );
+  }
+
+  #showSteps(plan: Answer): void {
+    const speech = this.#speech;
+    const worded = (value: number, of: string) => {
+      const v = speech.number(value, 6);
+      return speech.has(`of.${of}`) ? speech.text(`of.${of}`, { v, n: value }) : v;
+    };
+    const term = (one: Term) => (one.op === "" ? "" : `${one.op} `) + worded(one.value, one.of);
+    this.#steps.replaceChildren(
+      ...plan.derivation.map((step) => {
+        const name = speech.has(`step.${step.name}`) ? speech.text(`step.${step.name}`) : step.name;
+        const part = step.part && speech.has(`kind.${step.part}`) ? ` (${speech.text(`kind.${step.part}`)})` : "";
+        const result = worded(step.value, step.unit);
+        return h(
+          "li",
+          {},
+          h("span", {}, name + part),
+          `${step.terms.map(term).join(" ")} = `,
+          h("strong", {}, result),
+          ...(step.rounded_down ? [`, ${speech.text("rounded-down")}`] : []),
+        );
+      }),
+    );
+  }
+
+  #showNotes(plan: Answer): void {
+    const speech = this.#speech;
+    const notes = plan.notes
+      .filter((note) => speech.has(`note.${note.code}`))
+      .map((note) => {
+        const values: Values = {};
+        for (const [name, text] of Object.entries(note.values)) values[name] = numeral(text) === undefined ? text : Number(text);
+        return speech.text(`note.${note.code}`, values);
+      });
+    if (notes.join() === [...this.#notes.children].map((item) => item.textContent).join()) return;
+    this.#notes.replaceChildren(...notes.map((note) => h("li", {}, note)));
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "kv-capacity": KvCapacity;
+  }
+  interface HTMLElementEventMap {
+    "kv-input": CapacityEvent;
+    "kv-change": CapacityEvent;
+  }
+}

@@ -1,0 +1,4 @@
+/** The ES module: elements here, the kernel in a file of its own beside it. */
+import "./kernel-fetched.js";
+
+export * from "./elements.js";
