@@ -4,21 +4,25 @@
 
 namespace kvcap {
 
-Step& Derivation::add(std::string_view name, Wide value, std::string_view unit, std::string_view part) {
+Step &Derivation::add(Label name, Wide value, Label unit, Label part) {
   steps.push_back({name, part, {}, value * 1'000'000, unit, false});
   return steps.back();
 }
 
-std::string expression(const Step& step) {
+Term term(Label op, Wide value, Label of) {
+  return {op, value * 1'000'000, of};
+}
+
+std::string expression(const Step &step) {
   std::string text;
-  for (const auto& term : step.terms) {
-    if (!term.op.empty()) {
+  for (const auto &term : step.terms) {
+    if (*term.op != 0) {
       text += ' ';
       text += term.op;
       text += ' ';
     }
     text += decimals(term.value_millionths, 1'000'000);
-    if (!term.of.empty()) {
+    if (*term.of != 0) {
       text += ' ';
       text += term.of;
     }
@@ -26,4 +30,4 @@ std::string expression(const Step& step) {
   return text;
 }
 
-}  // namespace kvcap
+} // namespace kvcap

@@ -1,4 +1,5 @@
-// The models that the widget knows by name: rows of cpp/data/models.tsv, compiled in.
+// The models that the widget knows by name: rows of cpp/data/models.tsv,
+// compiled in.
 #pragma once
 
 #include <span>
@@ -11,36 +12,39 @@ namespace kvcap {
 
 /// One row. `layers` is the short notation that `parse_layers` reads.
 struct CatalogueEntry {
-  std::string_view id;      ///< "llama-3-8b"
-  std::string_view hub_id;  ///< "meta-llama/Meta-Llama-3-8B", accepted in requests too (any letter case)
+  std::string_view id;     ///< "llama-3-8b"
+  std::string_view hub_id; ///< "meta-llama/Meta-Llama-3-8B", accepted in
+                           ///< requests too (any letter case)
   std::string_view name;
   std::string_view family;
   std::string_view layers;
-  u64 parameters;           ///< 0 = unknown
-  u64 active_parameters;    ///< 0 = dense or unknown
-  u64 native_weight_bytes;  ///< exact bytes of the stored checkpoint; 0 = parameters × native format
-  u64 max_context;          ///< 0 = unbounded
+  u64 parameters;          ///< 0 = unknown
+  u64 active_parameters;   ///< 0 = dense or unknown
+  u64 native_weight_bytes; ///< exact bytes of the stored checkpoint; 0 =
+                           ///< parameters × native format
+  u64 max_context;         ///< 0 = unbounded
   u32 layer_count;
   u32 query_heads;
-  std::string_view native_weights;  ///< format id
-  bool core;  ///< plain attention, offered from the start of a course
+  std::string_view native_weights; ///< format id
+  bool core; ///< plain attention, offered from the start of a course
 };
 
 [[nodiscard]] std::span<const CatalogueEntry> catalogue() noexcept;
-[[nodiscard]] const CatalogueEntry* find_model(std::string_view id) noexcept;
-[[nodiscard]] Result<Model> model_of(const CatalogueEntry& entry);
+[[nodiscard]] const CatalogueEntry *find_model(std::string_view id) noexcept;
+[[nodiscard]] Result<Model> model_of(const CatalogueEntry &entry);
 
 /// Runs in short notation, separated by "; ":
 ///   32 full 8x128                 count, kind, KV heads x head width
-///   9 full 4x192/128              K and V of different width (0: K serves as V)
-///   61 latent 576                 +128 after a width: an indexer's key
-///   20 window 4096 8x128          20 chunked 8192 8x128     8 cross 1601 8x128
-///   20 compressed 4 latent 512    20 compressed 128 1x512/0
-///   48 recurrent 786432:fp32 30720:bf16      state values:format, convolution values:format
+///   9 full 4x192/128              K and V of different width (0: K serves as
+///   V) 61 latent 576                 +128 after a width: an indexer's key 20
+///   window 4096 8x128          20 chunked 8192 8x128     8 cross 1601 8x128 20
+///   compressed 4 latent 512    20 compressed 128 1x512/0 48 recurrent
+///   786432:fp32 30720:bf16      state values:format, convolution values:format
 ///   18 shared    54 none
 [[nodiscard]] Result<std::vector<LayerRun>> parse_layers(std::string_view text);
 
-/// What a page needs to offer choices, as JSON: models, GPUs, formats, engines with their options.
+/// What a page needs to offer choices, as JSON: models, GPUs, formats, engines
+/// with their options.
 [[nodiscard]] std::string catalogue_json();
 
-}  // namespace kvcap
+} // namespace kvcap

@@ -9,37 +9,38 @@
 
 namespace kvcap {
 
-/// One number in a step: `op` joins it to what stands before ("", "×", "+", "−", "÷"), `of` says what it counts
+/// One number in a step: `op` joins it to what stands before ("", "×", "+",
+/// "−", "÷"), `of` says what it counts
 /// ("layers", "kv_heads", "key_width", "bytes", …; empty for a plain number).
 struct Term {
-  std::string_view op;
+  Label op = "";
   Wide value_millionths = 0;
-  std::string_view of;
+  Label of = "";
 };
 
 /// name = term op term … = value unit
 struct Step {
-  std::string_view name;  ///< "kv_bytes_per_token", "weight_bytes", "sequences", …
-  std::string_view part;  ///< the kind of layers that this is a part of the sum for; empty for the whole
+  Label name; ///< "kv_bytes_per_token", "weight_bytes", "sequences", …
+  Label part; ///< the kind of layers that this is a part of the sum for; empty
+              ///< for the whole
   std::vector<Term> terms;
   Wide value_millionths = 0;
-  std::string_view unit;    ///< "bytes", "tokens", "conversations"
+  Label unit; ///< "bytes", "tokens", "conversations"
   bool rounded_down = false;
 };
 
 class Derivation {
- public:
+public:
   std::vector<Step> steps;
   /// The returned step is valid until the next is added.
-  Step& add(std::string_view name, Wide value, std::string_view unit, std::string_view part = {});
+  Step &add(Label name, Wide value, Label unit, Label part = "");
 };
 
 /// A term of a whole number.
-[[nodiscard]] inline Term term(std::string_view op, Wide value, std::string_view of = {}) {
-  return {op, value * 1'000'000, of};
-}
+[[nodiscard]] Term term(Label op, Wide value, Label of = "");
 
-/// The step's left-hand side as text: "2 × 32 layers × 8 kv_heads × 128 key_width × 2 bytes".
-[[nodiscard]] std::string expression(const Step& step);
+/// The step's left-hand side as text: "2 × 32 layers × 8 kv_heads × 128
+/// key_width × 2 bytes".
+[[nodiscard]] std::string expression(const Step &step);
 
-}  // namespace kvcap
+} // namespace kvcap
