@@ -38,6 +38,9 @@ if(KVCAP_WASM_TESTS)
 endif()
 foreach(platform IN LISTS platforms)
   foreach(source IN LISTS test_sources)
+    if(source MATCHES "/main\\.cpp$")
+      continue()
+    endif()
     cmake_path(GET source STEM stem)
     # A file in which no test case is found is a test that cannot fail, hence the pattern.
     add_test(NAME ${platform}.${stem} COMMAND ${${platform}_command} --source-file=*/${stem}.cpp
