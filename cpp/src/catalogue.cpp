@@ -112,7 +112,8 @@ class RunReader {
 
  private:
   [[nodiscard]] std::unexpected<Error> refuse() const {
-    return fail(ErrorCode::malformed, "layers", "is not a run of layers from \"" + std::string(rest_.substr(0, 40)) + "\" on");
+    return fail(ErrorCode::malformed, "layers",
+                "is not a run of layers from \"" + std::string(rest_.substr(0, 40)) + "\" on");
   }
   bool take(std::string_view text) noexcept {
     if (!rest_.starts_with(text)) return false;
@@ -149,7 +150,14 @@ class RunReader {
   }
   void latent(LayerRun& run) noexcept {
     run.latent_width = whole(kMaxWidth, 1);
+    if (take(":")) run.latent_value_width = static_cast<u32>(digits(run.latent_width, 1));
     indexer(run);
+    if (!rest_.empty()) {
+      run.expanded_heads = whole(kMaxHeads, 1);
+      fine_ = take("x") && fine_;
+      run.expanded_key_width = static_cast<u32>(digits(kMaxWidth, 1));
+      run.expanded_value_width = take("/") ? static_cast<u32>(digits(kMaxWidth, 1)) : run.expanded_key_width;
+    }
   }
   void indexer(LayerRun& run) noexcept {
     if (take("+")) run.indexer_width = static_cast<u32>(digits(kMaxWidth, 1));

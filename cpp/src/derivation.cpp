@@ -4,18 +4,16 @@
 
 namespace kvcap {
 
-Step &Derivation::add(Label name, Wide value, Label unit, Label part) {
+Step& Derivation::add(Label name, Wide value, Label unit, Label part) {
   steps.push_back({name, part, {}, value * 1'000'000, unit, false});
   return steps.back();
 }
 
-Term term(Label op, Wide value, Label of) {
-  return {op, value * 1'000'000, of};
-}
+Term term(Label op, Wide value, Label of) { return {op, value * 1'000'000, of}; }
 
-std::string expression(const Step &step) {
+std::string expression(const Step& step) {
   std::string text;
-  for (const auto &term : step.terms) {
+  for (const auto& term : step.terms) {
     if (*term.op != 0) {
       text += ' ';
       text += term.op;
@@ -30,4 +28,4 @@ std::string expression(const Step &step) {
   return text;
 }
 
-} // namespace kvcap
+}  // namespace kvcap

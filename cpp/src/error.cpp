@@ -4,57 +4,44 @@ namespace kvcap {
 
 Label code_name(ErrorCode code) noexcept {
   switch (code) {
-  case ErrorCode::missing:
-    return "missing";
-  case ErrorCode::wrong_type:
-    return "wrong_type";
-  case ErrorCode::not_whole:
-    return "not_whole";
-  case ErrorCode::out_of_range:
-    return "out_of_range";
-  case ErrorCode::unknown_id:
-    return "unknown_id";
-  case ErrorCode::conflict:
-    return "conflict";
-  case ErrorCode::not_divisible:
-    return "not_divisible";
-  case ErrorCode::unsupported:
-    return "unsupported";
-  case ErrorCode::malformed:
-    return "malformed";
-  case ErrorCode::too_large:
-    return "too_large";
-  case ErrorCode::no_cache:
-    return "no_cache";
+    case ErrorCode::missing: return "missing";
+    case ErrorCode::wrong_type: return "wrong_type";
+    case ErrorCode::not_whole: return "not_whole";
+    case ErrorCode::out_of_range: return "out_of_range";
+    case ErrorCode::unknown_id: return "unknown_id";
+    case ErrorCode::conflict: return "conflict";
+    case ErrorCode::not_divisible: return "not_divisible";
+    case ErrorCode::unsupported: return "unsupported";
+    case ErrorCode::malformed: return "malformed";
+    case ErrorCode::too_large: return "too_large";
+    case ErrorCode::no_cache: return "no_cache";
   }
   return "malformed";
 }
 
-Error::Error(ErrorCode why, std::string_view where, std::string_view what)
-    : code(why), field(where), message(what) {}
-Error::Error(const Error &other) = default;
-Error::Error(Error &&other) noexcept = default;
-Error &Error::operator=(const Error &other) = default;
-Error &Error::operator=(Error &&other) noexcept = default;
+Error::Error(ErrorCode why, std::string_view where, std::string_view what) : code(why), field(where), message(what) {}
+Error::Error(const Error& other) = default;
+Error::Error(Error&& other) noexcept = default;
+Error& Error::operator=(const Error& other) = default;
+Error& Error::operator=(Error&& other) noexcept = default;
 Error::~Error() = default;
 
-Text &Text::operator<<(Label piece) {
+Text& Text::operator<<(Label piece) {
   text_ += piece;
   return *this;
 }
 
-Text &Text::operator<<(std::string_view piece) {
+Text& Text::operator<<(std::string_view piece) {
   text_ += piece;
   return *this;
 }
 
-Text &Text::operator<<(Wide number) {
+Text& Text::operator<<(Wide number) {
   text_ += digits(number);
   return *this;
 }
 
-std::unexpected<Error> fail(ErrorCode code, std::string_view field,
-                            std::string_view message) {
+std::unexpected<Error> fail(ErrorCode code, std::string_view field, std::string_view message) {
   return std::unexpected(Error{code, field, message});
 }
 
@@ -69,8 +56,8 @@ Result<Bytes> to_bytes(Wide value, std::string_view field) {
 
 std::string digits(Wide value) {
   char buffer[40];
-  char *const end = buffer + sizeof buffer;
-  char *at = end;
+  char* const end = buffer + sizeof buffer;
+  char* at = end;
   do {
     *--at = static_cast<char>('0' + static_cast<int>(value % 10));
     value /= 10;
@@ -89,4 +76,4 @@ std::string decimals(Wide scaled, Wide one) {
   return text;
 }
 
-} // namespace kvcap
+}  // namespace kvcap

@@ -5,21 +5,17 @@
 namespace kvcap {
 namespace {
 
-Wide bytes_in(const Format *format, Wide values) noexcept {
-  return values == 0 ? 0 : format->bytes_of(values);
-}
+Wide bytes_in(const Format* format, Wide values) noexcept { return values == 0 ? 0 : format->bytes_of(values); }
 
-} // namespace
+}  // namespace
 
-Row row_of(const LayerRun &run, CacheFormats kv, u64 tensor_parallel) noexcept {
+Row row_of(const LayerRun& run, CacheFormats kv, u64 tensor_parallel) noexcept {
   Row row;
   switch (run.kind) {
-  case LayerKind::recurrent:
-  case LayerKind::shared:
-  case LayerKind::none:
-    return row;
-  default:
-    break;
+    case LayerKind::recurrent:
+    case LayerKind::shared:
+    case LayerKind::none: return row;
+    default: break;
   }
   if (run.latent_width != 0) {
     row.k = bytes_in(kv.k, run.latent_width);
@@ -29,81 +25,62 @@ Row row_of(const LayerRun &run, CacheFormats kv, u64 tensor_parallel) noexcept {
     row.v = bytes_in(kv.v, heads * run.value_width);
   }
   if (run.indexer_width != 0) {
-    const Format *const beside = find_format(kv.k->indexer);
-    row.indexer =
-        bytes_in(beside != nullptr ? beside : kv.k, run.indexer_width);
+    const Format* const beside = find_format(kv.k->indexer);
+    row.indexer = bytes_in(beside != nullptr ? beside : kv.k, run.indexer_width);
   }
   return row;
 }
 
-Wide state_of(const LayerRun &run, u64 tensor_parallel) noexcept {
-  if (run.kind != LayerKind::recurrent)
-    return 0;
+Wide state_of(const LayerRun& run, u64 tensor_parallel) noexcept {
+  if (run.kind != LayerKind::recurrent) return 0;
   Wide bytes = 0;
-  if (run.state_values != 0)
-    bytes +=
-        run.state_format->bytes_of(ceil_div(run.state_values, tensor_parallel));
-  if (run.conv_values != 0)
-    bytes +=
-        run.conv_format->bytes_of(ceil_div(run.conv_values, tensor_parallel));
+  if (run.state_values != 0) bytes += run.state_format->bytes_of(ceil_div(run.state_values, tensor_parallel));
+  if (run.conv_values != 0) bytes += run.conv_format->bytes_of(ceil_div(run.conv_values, tensor_parallel));
   return bytes;
 }
 
-u64 rows_kept(const LayerRun &run, Tokens context) noexcept {
+u64 rows_kept(const LayerRun& run, Tokens context) noexcept {
   switch (run.kind) {
-  case LayerKind::full:
-  case LayerKind::latent:
-    return context.count;
-  case LayerKind::window:
-  case LayerKind::chunked:
-    return std::min<u64>(context.count, run.window_tokens);
-  case LayerKind::compressed:
-    return ceil_div<u64>(context.count, run.tokens_per_entry);
-  case LayerKind::cross:
-    return run.source_tokens;
-  case LayerKind::recurrent:
-  case LayerKind::shared:
-  case LayerKind::none:
-    break;
+    case LayerKind::full:
+    case LayerKind::latent: return context.count;
+    case LayerKind::window:
+    case LayerKind::chunked: return std::min<u64>(context.count, run.window_tokens);
+    case LayerKind::compressed: return ceil_div<u64>(context.count, run.tokens_per_entry);
+    case LayerKind::cross: return run.source_tokens;
+    case LayerKind::recurrent:
+    case LayerKind::shared:
+    case LayerKind::none: break;
   }
   return 0;
 }
 
-Wide layer_bytes(const LayerRun &run, CacheFormats kv, u64 tensor_parallel,
-                 Tokens context) noexcept {
-  if (run.kind == LayerKind::recurrent)
-    return state_of(run, tensor_parallel);
+Wide layer_bytes(const LayerRun& run, CacheFormats kv, u64 tensor_parallel, Tokens context) noexcept {
+  if (run.kind == LayerKind::recurrent) return state_of(run, tensor_parallel);
   return row_of(run, kv, tensor_parallel).sum() * rows_kept(run, context);
 }
 
-Wide layer_bytes_per_token(const LayerRun &run, CacheFormats kv,
-                           u64 tensor_parallel, Tokens context) noexcept {
+Wide layer_bytes_per_token(const LayerRun& run, CacheFormats kv, u64 tensor_parallel, Tokens context) noexcept {
   const Wide row = row_of(run, kv, tensor_parallel).sum();
   switch (run.kind) {
-  case LayerKind::full:
-  case LayerKind::latent:
-    return row;
-  case LayerKind::window:
-  case LayerKind::chunked:
-    return context.count < run.window_tokens ? row : 0;
-  case LayerKind::compressed:
-    return ceil_div<Wide>(row, run.tokens_per_entry);
-  case LayerKind::cross:
-  case LayerKind::recurrent:
-  case LayerKind::shared:
-  case LayerKind::none:
-    break;
+    case LayerKind::full:
+    case LayerKind::latent: return row;
+    case LayerKind::window:
+    case LayerKind::chunked: return context.count < run.window_tokens ? row : 0;
+    case LayerKind::compressed: return ceil_div<Wide>(row, run.tokens_per_entry);
+    case LayerKind::cross:
+    case LayerKind::recurrent:
+    case LayerKind::shared:
+    case LayerKind::none: break;
   }
   return 0;
 }
 
-SequenceCost sequence_cost(std::span<const LayerRun> runs, CacheFormats kv,
-                           u64 tensor_parallel, Tokens context) noexcept {
+SequenceCost sequence_cost(std::span<const LayerRun> runs, CacheFormats kv, u64 tensor_parallel,
+                           Tokens context) noexcept {
   SequenceCost cost;
-  for (const auto &run : runs) {
+  for (const auto& run : runs) {
     cost.total += run.count * layer_bytes(run, kv, tensor_parallel, context);
-    cost.per_token +=
-        run.count * layer_bytes_per_token(run, kv, tensor_parallel, context);
+    cost.per_token += run.count * layer_bytes_per_token(run, kv, tensor_parallel, context);
   }
   const Wide growing = cost.per_token * context.count;
   cost.fixed = cost.total > growing ? cost.total - growing : 0;
@@ -112,11 +89,9 @@ SequenceCost sequence_cost(std::span<const LayerRun> runs, CacheFormats kv,
 
 std::vector<Tokens> slope_changes(std::span<const LayerRun> runs) {
   std::vector<Tokens> at;
-  for (const auto &run : runs) {
-    const bool bounded =
-        run.kind == LayerKind::window || run.kind == LayerKind::chunked;
-    if (bounded && run.count != 0)
-      at.push_back({run.window_tokens});
+  for (const auto& run : runs) {
+    const bool bounded = run.kind == LayerKind::window || run.kind == LayerKind::chunked;
+    if (bounded && run.count != 0) at.push_back({run.window_tokens});
   }
   std::ranges::sort(at);
   at.erase(std::unique(at.begin(), at.end()), at.end());
@@ -124,25 +99,20 @@ std::vector<Tokens> slope_changes(std::span<const LayerRun> runs) {
 }
 
 bool has_cache(std::span<const LayerRun> runs) noexcept {
-  return std::ranges::any_of(runs, [](const LayerRun &run) {
-    return run.count != 0 && run.kind != LayerKind::none &&
-           run.kind != LayerKind::shared;
+  return std::ranges::any_of(runs, [](const LayerRun& run) {
+    return run.count != 0 && run.kind != LayerKind::none && run.kind != LayerKind::shared;
   });
 }
 
-std::optional<Error> check_formats(std::span<const LayerRun> runs,
-                                   CacheFormats kv) {
-  for (const Format *format : {kv.k, kv.v}) {
-    if (!format->latent_only)
-      continue;
-    for (const auto &run : runs) {
-      const bool has_rows = run.kind != LayerKind::recurrent &&
-                            run.kind != LayerKind::shared &&
-                            run.kind != LayerKind::none;
+std::optional<Error> check_formats(std::span<const LayerRun> runs, CacheFormats kv) {
+  for (const Format* format : {kv.k, kv.v}) {
+    if (!format->latent_only) continue;
+    for (const auto& run : runs) {
+      const bool has_rows =
+          run.kind != LayerKind::recurrent && run.kind != LayerKind::shared && run.kind != LayerKind::none;
       if (has_rows && run.latent_width != format->block_values) {
         return Error{ErrorCode::conflict, "kv",
-                     std::string(format->id) + " packs latent rows of " +
-                         digits(format->block_values) +
+                     std::string(format->id) + " packs latent rows of " + digits(format->block_values) +
                          " values; this model has layers of another shape"};
       }
     }
@@ -150,4 +120,4 @@ std::optional<Error> check_formats(std::span<const LayerRun> runs,
   return std::nullopt;
 }
 
-} // namespace kvcap
+}  // namespace kvcap

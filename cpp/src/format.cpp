@@ -60,13 +60,13 @@ struct Spelling {
   std::string_view id;
 };
 constexpr std::array kSpellings = {
-    Spelling{"float32", "fp32"},      Spelling{"f32", "fp32"},        Spelling{"float", "fp32"},
-    Spelling{"bfloat16", "bf16"},     Spelling{"float16", "fp16"},    Spelling{"f16", "fp16"},
-    Spelling{"half", "fp16"},         Spelling{"fp8_e4m3", "fp8"},    Spelling{"fp8_e5m2", "fp8"},
-    Spelling{"fp8_e4m3fn", "fp8"},    Spelling{"fp8_inc", "fp8"},     Spelling{"float8_e4m3fn", "fp8"},
-    Spelling{"float8_e5m2", "fp8"},   Spelling{"f8_e4m3", "fp8"},     Spelling{"f8_e5m2", "fp8"},
-    Spelling{"gptq", "int4_g128"},    Spelling{"awq", "int4_g128"},   Spelling{"q6_K", "q6_k"},
-    Spelling{"q5_K", "q5_k"},         Spelling{"q4_K", "q4_k"},       Spelling{"q3_K", "q3_k"},
+    Spelling{"float32", "fp32"},    Spelling{"f32", "fp32"},      Spelling{"float", "fp32"},
+    Spelling{"bfloat16", "bf16"},   Spelling{"float16", "fp16"},  Spelling{"f16", "fp16"},
+    Spelling{"half", "fp16"},       Spelling{"fp8_e4m3", "fp8"},  Spelling{"fp8_e5m2", "fp8"},
+    Spelling{"fp8_e4m3fn", "fp8"},  Spelling{"fp8_inc", "fp8"},   Spelling{"float8_e4m3fn", "fp8"},
+    Spelling{"float8_e5m2", "fp8"}, Spelling{"f8_e4m3", "fp8"},   Spelling{"f8_e5m2", "fp8"},
+    Spelling{"gptq", "int4_g128"},  Spelling{"awq", "int4_g128"}, Spelling{"q6_K", "q6_k"},
+    Spelling{"q5_K", "q5_k"},       Spelling{"q4_K", "q4_k"},     Spelling{"q3_K", "q3_k"},
     Spelling{"q2_K", "q2_k"},
 };
 

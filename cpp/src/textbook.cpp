@@ -18,8 +18,7 @@ constexpr std::array kOptions = {
                .choices = "",
                .unit = "",
                .offered = true,
-               .source =
-                   "the share of memory that an estimate on paper keeps free"},
+               .source = "the share of memory that an estimate on paper keeps free"},
     OptionSpec{.name = "kv_memory_bytes",
                .aliases = "",
                .kind = OptionKind::bytes,
@@ -33,11 +32,10 @@ constexpr std::array kOptions = {
                .source = "a known pool on each GPU"},
 };
 
-Result<Reservation> reserve(const EngineInput &in) {
+Result<Reservation> reserve(const EngineInput& in) {
   Reservation out;
   const Wide gpus = in.deployment.gpus;
-  const SequenceCost cost =
-      sequence_cost(in.model.layers, in.kv, 1, in.context);
+  const SequenceCost cost = sequence_cost(in.model.layers, in.kv, 1, in.context);
   out.reserved_per_sequence = cost.total;
 
   if (in.options.given("kv_memory_bytes")) {
@@ -45,26 +43,19 @@ Result<Reservation> reserve(const EngineInput &in) {
   } else {
     const Wide total = gpus * in.deployment.memory(true).bytes.count;
     const Fraction reserve_share = in.options.fraction("reserve");
-    const Wide usable =
-        Fraction{Fraction::kOne - reserve_share.billionths}.of(total);
-    const Wide weights = in.weight_bytes ? Wide{in.weight_bytes->count} *
-                                               in.deployment.data_parallel
-                                         : 0;
+    const Wide usable = Fraction{Fraction::kOne - reserve_share.billionths}.of(total);
+    const Wide weights = in.weight_bytes ? Wide{in.weight_bytes->count} * in.deployment.data_parallel : 0;
     out.weights_fit = weights <= usable;
     out.pool_bytes = out.weights_fit ? usable - weights : 0;
     const Wide kept = total - usable;
-    out.parts.push_back(
-        {"reserve", kept / gpus, kept / gpus, kept / gpus, Confidence::exact});
+    out.parts.push_back({"reserve", kept / gpus, kept / gpus, kept / gpus, Confidence::exact});
 
-    Step &room = out.derivation.add("kv_memory_bytes", out.pool_bytes, "bytes");
-    room.terms = {
-        term("", gpus, "gpus"),
-        term("×", in.deployment.memory(true).bytes.count, "bytes_per_gpu"),
-        {"×", (Fraction::kOne - reserve_share.billionths) / 1000,
-         "usable_share"},
-        term("−", weights, "weight_bytes")};
-    if (!out.weights_fit)
-      out.derivation.steps.pop_back();
+    Step& room = out.derivation.add("kv_memory_bytes", out.pool_bytes, "bytes");
+    room.terms = {term("", gpus, "gpus"),
+                  term("×", in.deployment.memory(true).bytes.count, "bytes_per_gpu"),
+                  {"×", (Fraction::kOne - reserve_share.billionths) / 1000, "usable_share"},
+                  term("−", weights, "weight_bytes")};
+    if (!out.weights_fit) out.derivation.steps.pop_back();
   }
   out.pool_bytes_per_gpu = out.pool_bytes / gpus;
   out.pool_low_per_gpu = out.pool_high_per_gpu = out.pool_bytes_per_gpu;
@@ -74,15 +65,13 @@ Result<Reservation> reserve(const EngineInput &in) {
   out.sequences_low = out.sequences_high = out.sequences;
 
   if (gpus > 1) {
-    for (const auto &run : in.model.layers) {
+    for (const auto& run : in.model.layers) {
       if (run.latent_width != 0) {
         out.notes.push_back({"pool_flatters_latent", {{"gpus", digits(gpus)}}});
         break;
       }
       if (run.kv_heads != 0 && run.kv_heads < gpus) {
-        out.notes.push_back(
-            {"pool_flatters_heads",
-             {{"kv_heads", digits(run.kv_heads)}, {"gpus", digits(gpus)}}});
+        out.notes.push_back({"pool_flatters_heads", {{"kv_heads", digits(run.kv_heads)}, {"gpus", digits(gpus)}}});
         break;
       }
     }
@@ -90,12 +79,11 @@ Result<Reservation> reserve(const EngineInput &in) {
   return out;
 }
 
-} // namespace
+}  // namespace
 
-const EngineRules &textbook_rules() noexcept {
-  static constexpr EngineRules kRules{EngineId::textbook, "textbook", kOptions,
-                                      reserve};
+const EngineRules& textbook_rules() noexcept {
+  static constexpr EngineRules kRules{EngineId::textbook, "textbook", kOptions, reserve};
   return kRules;
 }
 
-} // namespace kvcap
+}  // namespace kvcap

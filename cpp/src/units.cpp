@@ -7,7 +7,7 @@ Reading scaled(u64 count, u64 base, Label unit) noexcept {
   return {static_cast<u64>(Wide{count} * 1'000'000 / base), unit};
 }
 
-} // namespace
+}  // namespace
 
 Reading read_decimal(Bytes bytes) noexcept {
   constexpr Label kUnits[] = {"B", "kB", "MB", "GB", "TB"};
@@ -21,15 +21,13 @@ Reading read_decimal(Bytes bytes) noexcept {
 }
 
 Reading read_per_token(Bytes bytes) noexcept {
-  return bytes.count < 1024 ? scaled(bytes.count, 1, "B")
-                            : scaled(bytes.count, 1024, "KiB");
+  return bytes.count < 1024 ? scaled(bytes.count, 1, "B") : scaled(bytes.count, 1024, "KiB");
 }
 
 Reading read_binary(Bytes bytes) noexcept {
   constexpr u64 kMiB = 1 << 20;
   constexpr u64 kGiB = 1 << 30;
-  return bytes.count < kGiB ? scaled(bytes.count, kMiB, "MiB")
-                            : scaled(bytes.count, kGiB, "GiB");
+  return bytes.count < kGiB ? scaled(bytes.count, kMiB, "MiB") : scaled(bytes.count, kGiB, "GiB");
 }
 
-} // namespace kvcap
+}  // namespace kvcap

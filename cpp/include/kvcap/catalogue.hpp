@@ -12,26 +12,26 @@ namespace kvcap {
 
 /// One row. `layers` is the short notation that `parse_layers` reads.
 struct CatalogueEntry {
-  std::string_view id;     ///< "llama-3-8b"
-  std::string_view hub_id; ///< "meta-llama/Meta-Llama-3-8B", accepted in
-                           ///< requests too (any letter case)
+  std::string_view id;      ///< "llama-3-8b"
+  std::string_view hub_id;  ///< "meta-llama/Meta-Llama-3-8B", accepted in
+                            ///< requests too (any letter case)
   std::string_view name;
   std::string_view family;
   std::string_view layers;
-  u64 parameters;          ///< 0 = unknown
-  u64 active_parameters;   ///< 0 = dense or unknown
-  u64 native_weight_bytes; ///< exact bytes of the stored checkpoint; 0 =
-                           ///< parameters × native format
-  u64 max_context;         ///< 0 = unbounded
+  u64 parameters;           ///< 0 = unknown
+  u64 active_parameters;    ///< 0 = dense or unknown
+  u64 native_weight_bytes;  ///< exact bytes of the stored checkpoint; 0 =
+                            ///< parameters × native format
+  u64 max_context;          ///< 0 = unbounded
   u32 layer_count;
   u32 query_heads;
-  std::string_view native_weights; ///< format id
-  bool core; ///< plain attention, offered from the start of a course
+  std::string_view native_weights;  ///< format id
+  bool core;                        ///< plain attention, offered from the start of a course
 };
 
 [[nodiscard]] std::span<const CatalogueEntry> catalogue() noexcept;
-[[nodiscard]] const CatalogueEntry *find_model(std::string_view id) noexcept;
-[[nodiscard]] Result<Model> model_of(const CatalogueEntry &entry);
+[[nodiscard]] const CatalogueEntry* find_model(std::string_view id) noexcept;
+[[nodiscard]] Result<Model> model_of(const CatalogueEntry& entry);
 
 /// Runs in short notation, separated by "; ":
 ///   32 full 8x128                 count, kind, KV heads x head width
@@ -47,4 +47,4 @@ struct CatalogueEntry {
 /// with their options.
 [[nodiscard]] std::string catalogue_json();
 
-} // namespace kvcap
+}  // namespace kvcap

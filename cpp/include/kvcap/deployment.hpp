@@ -18,18 +18,17 @@ struct Gpu {
   std::string_view id;
   std::string_view vendor;
   std::string_view name;
-  std::string_view
-      kind; ///< "datacenter", "consumer", "workstation", "unified", "tpu", …
+  std::string_view kind;  ///< "datacenter", "consumer", "workstation", "unified", "tpu", …
   u64 sold_gb_thousandths = 0;
   u64 driver_mib = 0;
-  u64 runtime_mib = 0;     ///< lowest total seen by a program
-  u64 runtime_mib_max = 0; ///< highest, by driver branch; equal to the lowest
-                           ///< where only one is known
+  u64 runtime_mib = 0;      ///< lowest total seen by a program
+  u64 runtime_mib_max = 0;  ///< highest, by driver branch; equal to the lowest
+                            ///< where only one is known
   u32 year = 0;
 };
 
 [[nodiscard]] std::span<const Gpu> gpus() noexcept;
-[[nodiscard]] const Gpu *find_gpu(std::string_view id) noexcept;
+[[nodiscard]] const Gpu* find_gpu(std::string_view id) noexcept;
 
 /// Which of the sizes an answer used.
 enum class MemoryBasis : unsigned char { sold, driver, runtime, stated };
@@ -41,9 +40,9 @@ struct GpuMemory {
 };
 
 struct Deployment {
-  std::string gpu_id; ///< empty when the memory was stated in bytes
+  std::string gpu_id;  ///< empty when the memory was stated in bytes
   std::string gpu_name;
-  const Gpu *gpu = nullptr;
+  const Gpu* gpu = nullptr;
   std::optional<Bytes> stated_memory;
   u64 gpus = 1;
   u64 tensor_parallel = 1;
@@ -61,7 +60,6 @@ struct Deployment {
 /// The layers that pipeline stage `stage` of `stages` holds: every kind is
 /// dealt evenly, since the kinds of a mixed model alternate; what is over goes
 /// to the first stages, so that stage 0 is the fullest. Takes merged runs.
-[[nodiscard]] std::vector<LayerRun> stage_runs(std::span<const LayerRun> merged,
-                                               u64 stages, u64 stage);
+[[nodiscard]] std::vector<LayerRun> stage_runs(std::span<const LayerRun> merged, u64 stages, u64 stage);
 
-} // namespace kvcap
+}  // namespace kvcap

@@ -20,20 +20,20 @@ struct Term {
 
 /// name = term op term … = value unit
 struct Step {
-  Label name; ///< "kv_bytes_per_token", "weight_bytes", "sequences", …
-  Label part; ///< the kind of layers that this is a part of the sum for; empty
-              ///< for the whole
+  Label name;  ///< "kv_bytes_per_token", "weight_bytes", "sequences", …
+  Label part;  ///< the kind of layers that this is a part of the sum for; empty
+               ///< for the whole
   std::vector<Term> terms;
   Wide value_millionths = 0;
-  Label unit; ///< "bytes", "tokens", "conversations"
+  Label unit;  ///< "bytes", "tokens", "conversations"
   bool rounded_down = false;
 };
 
 class Derivation {
-public:
+ public:
   std::vector<Step> steps;
   /// The returned step is valid until the next is added.
-  Step &add(Label name, Wide value, Label unit, Label part = "");
+  Step& add(Label name, Wide value, Label unit, Label part = "");
 };
 
 /// A term of a whole number.
@@ -41,6 +41,6 @@ public:
 
 /// The step's left-hand side as text: "2 × 32 layers × 8 kv_heads × 128
 /// key_width × 2 bytes".
-[[nodiscard]] std::string expression(const Step &step);
+[[nodiscard]] std::string expression(const Step& step);
 
-} // namespace kvcap
+}  // namespace kvcap

@@ -10,17 +10,17 @@
 namespace kvcap {
 
 enum class ErrorCode : unsigned char {
-  missing,       ///< a field that the answer needs is not there
-  wrong_type,    ///< text for a number, a list for an object, …
-  not_whole,     ///< a fraction where a count is meant
-  out_of_range,  ///< below or above what is accepted
-  unknown_id,    ///< no model, GPU, format, engine or layer kind of that name
-  conflict,      ///< two fields contradict each other
-  not_divisible, ///< heads or layers that cannot be split over that many GPUs
-  unsupported,   ///< understood, but not something this answer can size
-  malformed,     ///< text or bytes that do not parse
-  too_large,     ///< more input than is read
-  no_cache,      ///< an encoder: it keeps no KV cache
+  missing,        ///< a field that the answer needs is not there
+  wrong_type,     ///< text for a number, a list for an object, …
+  not_whole,      ///< a fraction where a count is meant
+  out_of_range,   ///< below or above what is accepted
+  unknown_id,     ///< no model, GPU, format, engine or layer kind of that name
+  conflict,       ///< two fields contradict each other
+  not_divisible,  ///< heads or layers that cannot be split over that many GPUs
+  unsupported,    ///< understood, but not something this answer can size
+  malformed,      ///< text or bytes that do not parse
+  too_large,      ///< more input than is read
+  no_cache,       ///< an encoder: it keeps no KV cache
 };
 
 /// The code as it stands in an answer, e.g. "out_of_range".
@@ -30,36 +30,34 @@ enum class ErrorCode : unsigned char {
 /// and their code would stand at each.
 struct Error {
   ErrorCode code = ErrorCode::malformed;
-  std::string field;   ///< path in the request, e.g. "model.layers[2].kv_heads"
-  std::string message; ///< one English sentence
+  std::string field;    ///< path in the request, e.g. "model.layers[2].kv_heads"
+  std::string message;  ///< one English sentence
 
   Error(ErrorCode why, std::string_view where, std::string_view what);
-  Error(const Error &other);
-  Error(Error &&other) noexcept;
-  Error &operator=(const Error &other);
-  Error &operator=(Error &&other) noexcept;
+  Error(const Error& other);
+  Error(Error&& other) noexcept;
+  Error& operator=(const Error& other);
+  Error& operator=(Error&& other) noexcept;
   ~Error();
 };
 
-template <class T> using Result = std::expected<T, Error>;
+template <class T>
+using Result = std::expected<T, Error>;
 
 /// Puts a text together from pieces.
 class Text {
-public:
-  Text &operator<<(Label piece);
-  Text &operator<<(std::string_view piece);
-  Text &operator<<(Wide number);
-  operator std::string_view() const noexcept {
-    return text_;
-  } // NOLINT(google-explicit-constructor)
+ public:
+  Text& operator<<(Label piece);
+  Text& operator<<(std::string_view piece);
+  Text& operator<<(Wide number);
+  operator std::string_view() const noexcept { return text_; }  // NOLINT(google-explicit-constructor)
   [[nodiscard]] std::string take() noexcept { return std::move(text_); }
 
-private:
+ private:
   std::string text_;
 };
 
-[[nodiscard]] std::unexpected<Error>
-fail(ErrorCode code, std::string_view field, std::string_view message);
+[[nodiscard]] std::unexpected<Error> fail(ErrorCode code, std::string_view field, std::string_view message);
 
 /// Narrows a product to a byte count; `out_of_range` when it is past 2^53 - 1.
 [[nodiscard]] Result<Bytes> to_bytes(Wide value, std::string_view field);
@@ -69,4 +67,4 @@ fail(ErrorCode code, std::string_view field, std::string_view message);
 /// scaled / one in decimals without trailing zeros; `one` is a power of ten.
 [[nodiscard]] std::string decimals(Wide scaled, Wide one);
 
-} // namespace kvcap
+}  // namespace kvcap

@@ -13,111 +13,99 @@
 
 namespace kvcap::json {
 
-enum class Kind : unsigned char {
-  null,
-  boolean,
-  number,
-  string,
-  array,
-  object
-};
+enum class Kind : unsigned char { null, boolean, number, string, array, object };
 
 /// A node of a parsed document. Nodes are owned by their Document; absent
 /// members read as nullptr.
 class Value {
-public:
+ public:
   Kind kind = Kind::null;
   bool truth = false;
-  std::string_view key;  ///< name within the parent object
-  std::string_view text; ///< of a string (decoded) or a number (as written)
+  std::string_view key;   ///< name within the parent object
+  std::string_view text;  ///< of a string (decoded) or a number (as written)
 
   [[nodiscard]] bool is(Kind k) const noexcept { return kind == k; }
   /// Member of an object by name; of repeated names the last, as JavaScript
   /// does. nullptr when absent or not an object.
-  [[nodiscard]] const Value *find(std::string_view name) const noexcept;
-  [[nodiscard]] const Value *find(Label name) const noexcept;
+  [[nodiscard]] const Value* find(std::string_view name) const noexcept;
+  [[nodiscard]] const Value* find(Label name) const noexcept;
   /// As `find`, but a null member counts as absent.
-  [[nodiscard]] const Value *get(std::string_view name) const noexcept;
-  [[nodiscard]] const Value *get(Label name) const noexcept;
+  [[nodiscard]] const Value* get(std::string_view name) const noexcept;
+  [[nodiscard]] const Value* get(Label name) const noexcept;
   /// Elements of an array or members of an object, in order.
   struct Iterator {
-    const Value *at;
-    const Value &operator*() const noexcept { return *at; }
-    const Value *operator->() const noexcept { return at; }
-    Iterator &operator++() noexcept {
+    const Value* at;
+    const Value& operator*() const noexcept { return *at; }
+    const Value* operator->() const noexcept { return at; }
+    Iterator& operator++() noexcept {
       at = at->next_;
       return *this;
     }
-    bool operator==(const Iterator &) const = default;
+    bool operator==(const Iterator&) const = default;
   };
   [[nodiscard]] Iterator begin() const noexcept { return {first_}; }
   [[nodiscard]] Iterator end() const noexcept { return {nullptr}; }
   [[nodiscard]] u32 count() const noexcept { return count_; }
 
-private:
+ private:
   friend class Builder;
-  const Value *first_ = nullptr;
-  const Value *next_ = nullptr;
+  const Value* first_ = nullptr;
+  const Value* next_ = nullptr;
   u32 count_ = 0;
 };
 
 /// A parsed text and its nodes.
 class Document {
-public:
+ public:
   /// `malformed` (with line and column) for text that is not JSON or is nested
   /// deeper than 64, `too_large` past `max_bytes` of text or 2^20 nodes.
   /// `field` names the text in the error.
-  [[nodiscard]] static Result<Document>
-  parse(std::string_view text, std::string_view field, u64 max_bytes);
-  [[nodiscard]] const Value &root() const noexcept { return *root_; }
+  [[nodiscard]] static Result<Document> parse(std::string_view text, std::string_view field, u64 max_bytes);
+  [[nodiscard]] const Value& root() const noexcept { return *root_; }
 
-private:
+ private:
   friend class Builder;
   std::unique_ptr<char[]> text_;
   std::vector<std::unique_ptr<Value[]>> pages_;
-  const Value *root_ = nullptr;
+  const Value* root_ = nullptr;
 };
 
 /// A number's value as a whole number. "8192", "8192.0" and "8.192e3" are the
 /// same; errors: `wrong_type`, `not_whole`, `out_of_range` (the message states
 /// min and max).
-[[nodiscard]] Result<u64> to_whole(const Value &value, std::string_view field,
-                                   u64 min, u64 max);
+[[nodiscard]] Result<u64> to_whole(const Value& value, std::string_view field, u64 min, u64 max);
 /// A number in billionths (digits past the ninth decimal must be zero or are
 /// rounded down).
-[[nodiscard]] Result<Fraction> to_fraction(const Value &value,
-                                           std::string_view field, Fraction min,
-                                           Fraction max);
-[[nodiscard]] Result<std::string_view> to_text(const Value &value,
-                                               std::string_view field);
-[[nodiscard]] Result<bool> to_truth(const Value &value, std::string_view field);
+[[nodiscard]] Result<Fraction> to_fraction(const Value& value, std::string_view field, Fraction min, Fraction max);
+[[nodiscard]] Result<std::string_view> to_text(const Value& value, std::string_view field);
+[[nodiscard]] Result<bool> to_truth(const Value& value, std::string_view field);
 
 /// What a value is, for messages: `text "abc"`, `the number -1`, `a list`, cut
 /// to 40 characters.
-[[nodiscard]] std::string describe(const Value &value);
+[[nodiscard]] std::string describe(const Value& value);
 
 /// Appends JSON text. Commas and quotes are its own business.
 class Writer {
-public:
-  Writer &begin_object();
-  Writer &end_object();
-  Writer &begin_array();
-  Writer &end_array();
-  Writer &key(std::string_view name);
-  Writer &key(Label name);
-  Writer &text(std::string_view value);
-  Writer &text(Label value);
-  Writer &number(Wide value);
+ public:
+  Writer& begin_object();
+  Writer& end_object();
+  Writer& begin_array();
+  Writer& end_array();
+  Writer& key(std::string_view name);
+  Writer& key(Label name);
+  Writer& text(std::string_view value);
+  Writer& text(Label value);
+  Writer& number(Wide value);
   /// millionths / 10^6, without trailing zeros.
-  Writer &decimal(Wide millionths);
-  Writer &boolean(bool value);
-  Writer &null();
+  Writer& decimal(Wide millionths);
+  Writer& boolean(bool value);
+  Writer& null();
   [[nodiscard]] std::string take() noexcept { return std::move(out_); }
 
-private:
+ private:
   void separate();
   std::string out_;
   bool comma_ = false;
 };
 
-} // namespace kvcap::json
+}  // namespace kvcap::json

@@ -16,7 +16,7 @@ using u32 = std::uint32_t;
 /// Text of static storage that ends in NUL: a code, a key, a name. One machine
 /// word, where a string_view takes two and a copy on the stack at every call in
 /// wasm.
-using Label = const char *;
+using Label = const char*;
 
 /// An intermediate product. The input limits below keep every product of the
 /// arithmetic under 2^127.
@@ -28,15 +28,13 @@ inline constexpr u64 kMaxExact = (u64{1} << 53) - 1;
 
 /// Input limits. Larger values are errors, so that no product of the arithmetic
 /// can wrap.
-inline constexpr u64 kMaxTokens = u64{1} << 31; ///< context length, windows
-inline constexpr u64 kMaxWidth =
-    u64{1} << 24; ///< values of one head, latent or indexer row
-inline constexpr u64 kMaxHeads = u64{1} << 16;  ///< KV heads of one layer
-inline constexpr u64 kMaxLayers = u64{1} << 16; ///< layers of one run
-inline constexpr u64 kMaxRuns = 16384;          ///< runs of one model
-inline constexpr u64 kMaxGpus = 1'000'000;      ///< GPUs of a deployment
-inline constexpr u64 kMaxState =
-    u64{1} << 48; ///< values of one layer's recurrent state
+inline constexpr u64 kMaxTokens = u64{1} << 31;  ///< context length, windows
+inline constexpr u64 kMaxWidth = u64{1} << 24;   ///< values of one head, latent or indexer row
+inline constexpr u64 kMaxHeads = u64{1} << 16;   ///< KV heads of one layer
+inline constexpr u64 kMaxLayers = u64{1} << 16;  ///< layers of one run
+inline constexpr u64 kMaxRuns = 16384;           ///< runs of one model
+inline constexpr u64 kMaxGpus = 1'000'000;       ///< GPUs of a deployment
+inline constexpr u64 kMaxState = u64{1} << 48;   ///< values of one layer's recurrent state
 
 /// A whole number of bytes. GB (10^9) and GiB (2^30) are two readings of the
 /// same count.
@@ -52,7 +50,8 @@ struct Tokens {
 };
 
 /// a / b rounded up; b must not be 0.
-template <class T> [[nodiscard]] constexpr T ceil_div(T a, T b) noexcept {
+template <class T>
+[[nodiscard]] constexpr T ceil_div(T a, T b) noexcept {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
@@ -63,9 +62,7 @@ struct Fraction {
   u64 billionths = 0;
   friend constexpr auto operator<=>(Fraction, Fraction) = default;
   /// `whole` × this, rounded down.
-  [[nodiscard]] constexpr Wide of(Wide whole) const noexcept {
-    return whole * billionths / kOne;
-  }
+  [[nodiscard]] constexpr Wide of(Wide whole) const noexcept { return whole * billionths / kOne; }
 };
 
 /// A byte count as a person reads it: `millionths` / 10^6 of `unit`.
@@ -81,4 +78,4 @@ struct Reading {
 /// MiB or GiB: powers of 1024, as engines print them.
 [[nodiscard]] Reading read_binary(Bytes bytes) noexcept;
 
-} // namespace kvcap
+}  // namespace kvcap

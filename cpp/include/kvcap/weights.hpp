@@ -10,14 +10,13 @@ namespace kvcap {
 
 struct WeightBytes {
   Bytes bytes;
-  bool exact = false; ///< stated, read from a file, or parameters × an unscaled
-                      ///< format of 16 bits or more
+  bool exact = false;  ///< stated, read from a file, or parameters × an unscaled
+                       ///< format of 16 bits or more
 };
 
 /// Bytes of one copy of the model's weights stored as `format` (null: as the
 /// checkpoint is). Nothing when neither the parameter count nor the bytes are
 /// known; `out_of_range` past 2^53 - 1.
-[[nodiscard]] Result<std::optional<WeightBytes>>
-weight_bytes_of(const Model &model, const Format *format);
+[[nodiscard]] Result<std::optional<WeightBytes>> weight_bytes_of(const Model& model, const Format* format);
 
-} // namespace kvcap
+}  // namespace kvcap

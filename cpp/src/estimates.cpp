@@ -1,0 +1,98 @@
+#include "kvcap/estimates.hpp"
+
+#include <algorithm>
+
+namespace kvcap {
+namespace {
+
+/// One measured quantity: typical, lowest and highest of the logs named beside it.
+struct Measured {
+  u32 typical, low, high;
+  [[nodiscard]] constexpr Estimate times(Wide unit) const noexcept { return {unit * typical, unit * low, unit * high}; }
+};
+
+constexpr Wide kMiB = Wide{1} << 20;
+constexpr u64 kHalfGiBs = 70;  // cards from 70 GiB on get the larger defaults (vllm/engine/arg_utils.py)
+
+/// Bytes for each logit (sequence × vocabulary entry) while vLLM samples a full batch at start-up: the logits in 16 and
+/// 32 bits, the sorted copy with 64-bit indices, probabilities and their sums. tests/data/engine_logs.jsonl, peak over
+/// sequences × vocabulary: 41 (VL027 OPT-125M 0.8.1 H200), 41 (VL049 Llama-3-8B H100), 39 (VL025 Qwen2.5-32B 0.7.4),
+/// 39 (VL041 Qwen2.5-7B, 16 GB card), 40 (VL090 Llama-3.3-70B TP 2 H100), 35 (AP002 Pixtral-12B), 49 (VL085 Phi-4),
+/// 49 (VL084 Qwen2.5-0.5B), 27 to 60 (VL028, VL032 Gemma-3-27B), 19 to 29 (VL097 to VL105, T4 notebooks that lower
+/// max_num_seqs).
+constexpr Measured kBytesPerLogit{40, 20, 55};
+
+/// Bytes for each profiled token and unit of hidden width on one of tensor_parallel GPUs: gate and up projections and
+/// their product (3 × 3.5 × 2 bytes) shared out, residual stream and norms whole. VL028, VL032, VL046 and the shapes.
+constexpr Measured kSplitBytesPerActivation{21, 12, 30};
+constexpr Measured kWholeBytesPerActivation{8, 6, 12};
+
+/// Entries of the output layer where the model does not say: between Llama 2's and Gemma's, mostly 128k to 152k.
+constexpr Measured kVocabulary{131'072, 32'000, 262'144};
+
+/// MiB. One GPU: 0.00 to 0.35 GiB (VL025, VL027, VL033, VL041, VL084, VL085, VL095 to VL105). With NCCL: 0.11 to 0.55
+/// (VL028, VL032, VL043, VL046, VL090); more between hosts.
+constexpr Measured kNonTorchAlone{130, 20, 360};
+constexpr Measured kNonTorchWithPeers{480, 110, 1'800};
+
+/// MiB. 0.17 GiB (4 × RTX 3090, 0.21 nightly: noonghunna/club-3090 issue 127), 0.36 GiB (0.27.1, two cards:
+/// gpustack/runner pull request 251), about 4 % of an 80 GB class card (engine_rules 8).
+constexpr Measured kGraphSmallCard{370, 150, 1'100};
+constexpr Measured kGraphLargeCard{1'000, 300, 3'500};
+
+/// MiB between total, weights and printed free memory: 1.7 GiB (TR008 Qwen3-0.6B H100), 4.0 (TR005 LLaVA-7B TP 2), 5.4
+/// (TR006 Llama-3.1-8B RTX 5090).
+constexpr Measured kTensorRtRuntime{3'700, 1'500, 5'800};
+
+u64 square_root(Wide value) noexcept {
+  u64 low = 0;
+  u64 high = u64{1} << 32;
+  while (high - low > 1) {
+    const u64 middle = low + (high - low) / 2;
+    (Wide{middle} * middle <= value ? low : high) = middle;
+  }
+  return low;
+}
+
+/// The hidden width that a transformer of so many active parameters and layers has: parameters = 12 × layers × width²
+/// (attention 4, MLP 8; Kaplan et al. 2020, "Scaling laws", section 2.1). Within a fifth for what is served today.
+u64 hidden_width(const Model& model) noexcept {
+  const u64 active = model.active_parameters.value_or(model.parameters.value_or(0));
+  Wide layers = model.layer_count;
+  if (layers == 0) {
+    for (const auto& run : model.layers) layers += run.count;
+  }
+  return layers == 0 ? 0 : square_root(active / (12 * layers));
+}
+
+}  // namespace
+
+Estimate vllm_activation(const PeakInput& in) noexcept {
+  Estimate sampler;
+  if (in.model.vocabulary != 0) {
+    sampler = kBytesPerLogit.times(Wide{in.max_num_seqs} * in.model.vocabulary);
+  } else {
+    sampler = {Wide{in.max_num_seqs} * kVocabulary.typical * kBytesPerLogit.typical,
+               Wide{in.max_num_seqs} * kVocabulary.low * kBytesPerLogit.low,
+               Wide{in.max_num_seqs} * kVocabulary.high * kBytesPerLogit.high};
+  }
+  const Wide cells = Wide{in.batched_tokens} * hidden_width(in.model);
+  const Estimate split = kSplitBytesPerActivation.times(cells);
+  const Estimate whole = kWholeBytesPerActivation.times(cells);
+  const Wide t = in.tensor_parallel;
+  return {std::max(sampler.bytes, split.bytes / t + whole.bytes), std::max(sampler.low, split.low / t + whole.low),
+          std::max(sampler.high, split.high / t + whole.high)};
+}
+
+Estimate vllm_non_torch(const PeakInput& in) noexcept {
+  return (in.tensor_parallel > 1 ? kNonTorchWithPeers : kNonTorchAlone).times(kMiB);
+}
+
+Estimate vllm_cuda_graph(const PeakInput& in) noexcept {
+  const bool large = in.memory_bytes >> 30 >= kHalfGiBs;
+  return (large ? kGraphLargeCard : kGraphSmallCard).times(kMiB);
+}
+
+Estimate tensorrt_llm_runtime(const PeakInput&) noexcept { return kTensorRtRuntime.times(kMiB); }
+
+}  // namespace kvcap

@@ -1,0 +1,339 @@
+#include <algorithm>
+#include <array>
+
+#include "kvcap/config.hpp"
+
+namespace kvcap {
+
+using json::Kind;
+using json::Value;
+
+namespace {
+
+struct Spellings {
+  std::string_view name;
+  std::string_view others;   ///< tried in order after the name; dots lead into objects
+  bool outside = false;      ///< may stand beside the language model, not only within it
+};
+
+constexpr std::array kSpellings = {
+    Spellings{"num_hidden_layers", "n_layer|n_layers|num_layers|num_transformer_layers|num_blocks"},
+    Spellings{"hidden_size", "n_embd|n_embed|d_model|dim|model_dim"},
+    Spellings{"num_attention_heads", "n_head|n_heads|num_heads|num_query_heads|attn_cfg.num_heads|decoder_attention_heads"},
+    Spellings{"num_key_value_heads",
+              "num_key_value_heads_per_layer|num_kv_heads|n_head_kv|n_kv_heads|multi_query_group_num|"
+              "attn_config.kv_n_heads|attn_cfg.num_heads_kv|num_attention_groups"},
+    Spellings{"head_dim", "attention_head_dim|kv_channels|d_kv|attn_cfg.head_dim|head_size"},
+    Spellings{"intermediate_size",
+              "ffn_hidden_size|n_inner|ffn_dim|d_ff|ff_intermediate_size|ffn_config.ffn_hidden_size|decoder_ffn_dim"},
+    Spellings{"vocab_size", "padded_vocab_size|embedding_size", true},
+    Spellings{"max_position_embeddings",
+              "max_target_positions|n_positions|max_seq_len|max_sequence_length|max_context_length|seq_length|"
+              "model_max_length|n_ctx|context_length",
+              true},
+    Spellings{"tie_word_embeddings", "tie_embeddings|weight_tying", true},
+    Spellings{"dtype", "torch_dtype|params_dtype", true},
+    Spellings{"quantization_config", "compression_config|quantization", true},
+    Spellings{"num_experts",
+              "num_local_experts|n_routed_experts|moe_num_experts|num_routed_experts|ffn_config.moe_num_experts"},
+    Spellings{"num_experts_per_tok",
+              "num_experts_per_token|experts_per_token|moe_topk|moe_k|top_k_experts|ffn_config.moe_top_k"},
+    Spellings{"moe_intermediate_size", "expert_intermediate_size"},
+    Spellings{"n_shared_experts", "num_shared_experts"},
+    Spellings{"layer_types", "layers_block_type|layer_block_types"},
+    Spellings{"attn_layer_indices", "attn_layer_idx|full_attn_idxs"},
+    Spellings{"sliding_window", "sliding_window_size|window_size"},
+    Spellings{"mamba_num_heads", "mamba_n_heads|n_mamba_heads|num_heads"},
+    Spellings{"mamba_head_dim", "mamba_d_head|mamba_headdim|ssm_cfg.headdim|head_dim"},
+    Spellings{"mamba_d_state", "ssm_state_size|state_size|ssm_cfg.d_state"},
+    Spellings{"mamba_n_groups", "mamba_ngroups|n_groups|ssm_cfg.ngroups"},
+    Spellings{"mamba_d_conv", "conv_kernel|mamba_conv_kernel|ssm_cfg.d_conv"},
+    Spellings{"mamba_expand", "expand|ssm_cfg.expand"},
+    Spellings{"mamba_inner", "mamba_d_ssm|mamba_intermediate_size"},
+    Spellings{"mamba_dt_rank", "time_step_rank|ssm_cfg.dt_rank"},
+    Spellings{"mamba_conv_bias", "use_conv_bias"},
+    Spellings{"mamba_proj_bias", "use_bias"},
+    Spellings{"state_dtype", "mamba_ssm_cache_dtype|mamba_ssm_dtype"},
+    Spellings{"conv_L_cache", "conv_l_cache"},
+    Spellings{"index_head_dim", "indexer_head_dim"},
+    Spellings{"num_kv_shared_layers", "num_shared_kv_layers"},
+    Spellings{"max_source_positions", ""},
+};
+
+constexpr std::string_view kNested[] = {"text_config", "llm_config", "language_config", "llm_cfg", "thinker_config"};
+
+/// Pieces of field names that speak of a cache other than one row of K and V for each token. A config of an unknown
+/// type with such a field, read by none of the rules, is refused.
+constexpr std::string_view kHints[] = {
+    "window", "sliding", "chunk_size", "ssm",       "mamba",       "state_size", "linear_attn", "linear_num",
+    "lru_",   "rwkv",    "lora_rank",  "layer_type", "block_type", "compress",   "index_",      "sparse_attention",
+    "recurr", "retention", "hybrid",   "kv_shared", "share_kv",    "cla_",       "use_cla",     "kv_source",
+    "cross_attention_layers", "global_head", "swa_", "time_mix", "short_conv", "conv_kernel", "conv_l_cache",
+    "attention_types", "attn_layer", "attention_pattern", "block_pattern", "layer_pattern", "memory_tokens", "latent",
+    "block_config", "full_attention", "global_attn", "local_attn", "delta_net", "gla_", "xlstm", "slstm",
+};
+/// Names that contain a piece and mean something else.
+constexpr std::string_view kHarmless =
+    "chunk_size_feed_forward|max_window_layers|use_sliding_window|quantization_config|q_lora_rank|o_lora_rank|"
+    "encoder_no_repeat_ngram_size|compression_config|index_topk|index_n_heads|sliding_window_pattern|mamba_chunk_size|"
+    "lora_rank|index_share_for_mtp_iteration|use_short_conv|mm_window_size";
+
+std::string_view strip_text(std::string_view model_type) {
+  for (const std::string_view tail : {"_text_model", "_text", "_language"}) {
+    if (model_type.size() > tail.size() && model_type.ends_with(tail)) {
+      model_type.remove_suffix(tail.size());
+      break;
+    }
+  }
+  return model_type;
+}
+
+const Value* walk(const Value& object, std::string_view dotted) {
+  const Value* at = &object;
+  while (at != nullptr) {
+    const std::size_t dot = dotted.find('.');
+    at = at->find(dotted.substr(0, dot));
+    if (dot == std::string_view::npos) break;
+    dotted.remove_prefix(dot + 1);
+  }
+  return at;
+}
+
+const Spellings* spellings_of(std::string_view name) {
+  for (const Spellings& row : kSpellings) {
+    if (row.name == name) return &row;
+  }
+  return nullptr;
+}
+
+bool counts_layers(const Value& object) {
+  for (const std::string_view name : {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers",
+                                      "layers_block_type", "layer_types", "block_configs", "decoder_layers"}) {
+    if (object.get(name) != nullptr) return true;
+  }
+  return false;
+}
+
+std::string show(const Value& value) {
+  constexpr std::size_t kLongest = 60;
+  switch (value.kind) {
+    case Kind::string:
+    case Kind::number: return std::string(value.text.substr(0, kLongest));
+    case Kind::boolean: return value.truth ? "true" : "false";
+    case Kind::null: return "null";
+    case Kind::array: return "[" + digits(value.count()) + "]";
+    case Kind::object: return "{" + digits(value.count()) + "}";
+  }
+  return {};
+}
+
+/// Whether a field says that its feature is there.
+bool switched_on(const Value& value) {
+  switch (value.kind) {
+    case Kind::null: return false;
+    case Kind::boolean: return value.truth;
+    case Kind::number: return value.text.find_first_of("123456789I") != std::string_view::npos;
+    case Kind::string: return !value.text.empty();
+    case Kind::array:
+    case Kind::object: return value.count() != 0;
+  }
+  return false;
+}
+
+}  // namespace
+
+Fields::Fields(const Value& root) {
+  levels_.push_back({&root, ""});
+  for (bool deeper = true; deeper && levels_.size() < 5;) {
+    deeper = false;
+    for (const std::string_view name : kNested) {
+      const Value* const inner = levels_.front().object->get(name);
+      if (inner == nullptr || !inner->is(Kind::object)) continue;
+      levels_.insert(levels_.begin(), Level{inner, levels_.front().path + std::string(name) + "."});
+      deeper = true;
+      break;
+    }
+  }
+  // A language model that counts no layers, beside a config that does: the flat file is the model.
+  const auto counted = std::ranges::find_if(levels_, [](const Level& level) { return counts_layers(*level.object); });
+  if (counted != levels_.end()) std::rotate(levels_.begin(), counted, counted + 1);
+  if (counted != levels_.end() && counted != levels_.begin() && levels_.back().object != &root) {
+    // The whole config stays last; only what lies within the model moved behind it.
+    const auto whole = std::ranges::find_if(levels_, [&](const Level& level) { return level.object == &root; });
+    std::rotate(whole, whole + 1, levels_.end());
+  }
+
+  for (const Level& level : levels_) {
+    const Value* const type = level.object->get("model_type");
+    if (type == nullptr || !type->is(Kind::string)) continue;
+    model_type_ = strip_text(type->text);
+    use({type, level.path + "model_type"});
+    break;
+  }
+  if (model_type_.empty() && root.get("ssm_cfg") != nullptr) {
+    const Value* const kind = walk(root, "ssm_cfg.layer");
+    model_type_ = kind != nullptr && kind->text == "Mamba2" ? "mamba2_ssm" : "mamba_ssm";
+    defaulted("model_type", model_type_, "ssm_cfg: a config in the style of state-spaces/mamba");
+  }
+  family_ = find_family(model_type_);
+}
+
+Fields::Hit Fields::lookup(std::string_view name) const {
+  const Spellings* const row = spellings_of(name);
+  const std::size_t depth = row != nullptr && row->outside ? levels_.size() : 1;
+  Hit null;
+  for (std::size_t i = 0; i < depth; ++i) {
+    const Level& level = levels_[i];
+    std::string_view rest = row != nullptr ? row->others : std::string_view{};
+    for (std::string_view one = name; !one.empty();) {
+      if (const Value* const found = walk(*level.object, one)) {
+        Hit hit{found, level.path + std::string(one)};
+        if (!found->is(Kind::null)) return hit;
+        if (null.value == nullptr) null = std::move(hit);
+      }
+      const std::size_t bar = rest.find('|');
+      one = rest.substr(0, bar);
+      rest = bar == std::string_view::npos ? std::string_view{} : rest.substr(bar + 1);
+    }
+  }
+  return null;
+}
+
+void Fields::use(const Hit& hit) {
+  if (std::ranges::find(read_, hit.value) != read_.end()) return;
+  read_.push_back(hit.value);
+  used_.push_back({hit.path, show(*hit.value), {}});
+}
+
+const Value* Fields::find(std::string_view name) { return lookup(name).value; }
+
+const Value* Fields::get(std::string_view name) {
+  const Hit hit = lookup(name);
+  if (hit.value == nullptr || hit.value->is(Kind::null)) return nullptr;
+  if (hit.value->is(Kind::string) && hit.value->text == "auto") return nullptr;
+  use(hit);
+  return hit.value;
+}
+
+std::string Fields::path_of(std::string_view name) {
+  Hit hit = lookup(name);
+  return hit.value != nullptr ? std::move(hit.path) : levels_.front().path + std::string(name);
+}
+
+void Fields::refuse(ErrorCode code, std::string_view name, std::string message) {
+  if (!error_) error_ = Error{code, path_of(name), std::move(message)};
+}
+
+void Fields::defaulted(std::string_view name, std::string value, std::string_view source) {
+  for (const ImportedField& field : defaulted_) {
+    if (field.name == name) return;
+  }
+  defaulted_.push_back({std::string(name), std::move(value), std::string(source)});
+}
+
+const FieldDefault* Fields::fall_back(std::string_view name) {
+  if (lookup(name).value != nullptr && !(lookup(name).value->is(Kind::string) && lookup(name).value->text == "auto")) {
+    return nullptr;
+  }
+  const FieldDefault* const row = find_default(model_type_, name);
+  if (row != nullptr) defaulted(row->field, std::string(row->value), row->source);
+  return row;
+}
+
+u64 Fields::read_whole(const Value& value, std::string_view path, u64 max) {
+  const auto whole = json::to_whole(value, path, 0, max);
+  if (whole) return *whole;
+  if (!error_) error_ = whole.error();
+  return 0;
+}
+
+u64 Fields::whole(std::string_view name, u64 max) {
+  if (const Value* const value = get(name)) return read_whole(*value, path_of(name), max);
+  const FieldDefault* const row = fall_back(name);
+  if (row == nullptr) return 0;
+  u64 number = 0;
+  for (const char digit : row->value) number = number * 10 + static_cast<u64>(digit - '0');
+  return number;
+}
+
+u64 Fields::need(std::string_view name, u64 max) {
+  const u64 number = whole(name, max);
+  if (number == 0 && !error_) {
+    if (lookup(name).value != nullptr && !lookup(name).value->is(Kind::null)) {
+      refuse(ErrorCode::out_of_range, name, "is 0: at least 1 is accepted");
+    } else {
+      refuse(ErrorCode::missing, name,
+             "is not in this config, and no default of model type \"" + model_type_ + "\" is known");
+    }
+  }
+  return number;
+}
+
+bool Fields::truth(std::string_view name, bool fallback) {
+  const Value* const value = get(name);
+  if (value != nullptr) {
+    if (value->is(Kind::boolean)) return value->truth;
+    return read_whole(*value, path_of(name), 1) != 0;
+  }
+  const FieldDefault* const row = fall_back(name);
+  return row != nullptr ? row->value == "true" : fallback;
+}
+
+std::string_view Fields::text(std::string_view name) {
+  if (const Value* const value = get(name)) {
+    if (value->is(Kind::string)) return value->text;
+    refuse(ErrorCode::wrong_type, name, json::describe(*value) + " is not accepted: text is");
+    return {};
+  }
+  const FieldDefault* const row = fall_back(name);
+  return row != nullptr ? row->value : std::string_view{};
+}
+
+std::optional<u64> Fields::whole_at(std::string_view name, u64 index, u64 max) {
+  const Value* const value = get(name);
+  if (value == nullptr) {
+    const u64 number = whole(name, max);
+    return number != 0 ? std::optional<u64>(number) : std::nullopt;
+  }
+  if (!value->is(Kind::array)) return read_whole(*value, path_of(name), max);
+  u64 at = 0;
+  for (const Value& element : *value) {
+    if (at++ != index) continue;
+    if (element.is(Kind::null)) return std::nullopt;
+    return read_whole(element, path_of(name) + "[" + digits(index) + "]", max);
+  }
+  refuse(ErrorCode::conflict, name, "has " + digits(value->count()) + " elements, fewer than there are layers");
+  return std::nullopt;
+}
+
+std::string Fields::unread_hint() const {
+  const Level& level = levels_.front();
+  for (const Value& member : *level.object) {
+    if (!switched_on(member) || std::ranges::find(read_, &member) != read_.end() || in_list(kHarmless, member.key)) {
+      continue;
+    }
+    for (const std::string_view hint : kHints) {
+      if (member.key.find(hint) != std::string_view::npos) return level.path + std::string(member.key);
+    }
+  }
+  return {};
+}
+
+void Fields::report(Model& model) {
+  for (const Level& level : levels_) {
+    for (const Value& member : *level.object) {
+      const std::string path = level.path + std::string(member.key);
+      const auto within = [&](const ImportedField& field) {
+        return field.name == path || field.name.starts_with(path + ".");
+      };
+      if (!std::ranges::any_of(used_, within) &&
+          !std::ranges::any_of(levels_, [&](const Level& other) { return other.object == &member; })) {
+        model.ignored.push_back(path);
+      }
+    }
+  }
+  model.used = std::move(used_);
+  model.defaulted = std::move(defaulted_);
+}
+
+}  // namespace kvcap
