@@ -36,6 +36,12 @@ export const DEFAULT_MODEL = "llama-3.1-8b";
 const DEFAULT_GPU = "80gb";
 const MOST_GPUS_ON_SLIDER = 16;
 
+const SVG = "http://www.w3.org/2000/svg";
+/** Conversations thinner than this many pixels are drawn as one solid band. */
+const THINNEST_CONVERSATION = 3;
+/** Units across the picture of the cuts. */
+const CUTS_WIDTH = 1000;
+
 /** An attribute's or a link's text as a request takes it; what cannot be read stays text, which C++ refuses by field. */
 function fromText(key: Key, text: string): unknown {
   if (key === "options" || (text.startsWith("{") && (key === "kv" || key === "gpu" || key === "model"))) {
@@ -109,6 +115,9 @@ export class KvCapacity extends Base {
   #result!: HTMLElement;
   #figures!: Record<"token" | "sequence" | "room" | "count", Figure>;
   #bar!: HTMLElement;
+  #barWidth = 0;
+  #cuts!: SVGPathElement;
+  #cutsPicture!: SVGSVGElement;
   #legend!: HTMLElement;
   #sentence!: HTMLElement;
   #details!: HTMLDetailsElement;
@@ -388,6 +397,16 @@ export class KvCapacity extends Base {
     this.#figures = { token, sequence, room, count };
 
     this.#bar = h("div", { class: "bar", part: "bar", "aria-hidden": "true" });
+    this.#cutsPicture = document.createElementNS(SVG, "svg");
+    this.#cutsPicture.setAttribute("viewBox", `0 0 ${CUTS_WIDTH} 1`);
+    this.#cutsPicture.setAttribute("preserveAspectRatio", "none");
+    this.#cuts = document.createElementNS(SVG, "path");
+    this.#cuts.setAttribute("vector-effect", "non-scaling-stroke");
+    this.#cutsPicture.append(this.#cuts);
+    new ResizeObserver(([entry]) => {
+      this.#barWidth = entry?.contentRect.width ?? 0;
+      this.#showCuts();
+    }).observe(this.#bar);
     this.#legend = h("ul", { class: "legend", part: "legend", role: "list", "aria-label": word("memory") });
     this.#sentence = h("p", { class: "sentence", part: "sentence" });
     this.#steps = h("ol", { class: "steps", role: "list" });
@@ -681,8 +700,15 @@ export class KvCapacity extends Base {
     if (short) kinds.push("missing");
     const drawn = [...this.#legend.children].map((item) => (item as HTMLElement).dataset.kind);
     if (kinds.join() !== drawn.join()) {
+      this.#cuts.removeAttribute("d");
       this.#bar.replaceChildren(
-        ...segments.map((one) => h("div", { class: `segment ${one.kind}`, part: `segment ${one.kind}` })),
+        ...segments.map((one) =>
+          h(
+            "div",
+            { class: `segment ${one.kind}`, part: `segment ${one.kind}` },
+            ...(one.kind === "cache" ? [this.#cutsPicture] : []),
+          ),
+        ),
         ...(short ? [h("div", { class: "end" })] : []),
       );
       this.#legend.replaceChildren(
@@ -701,16 +727,24 @@ export class KvCapacity extends Base {
     segments.forEach((segment, i) => {
       const block = this.#bar.children[i] as HTMLElement;
       block.style.inlineSize = `${segment.share * 100}%`;
-      if (segment.kind === "cache" && memory) {
-        block.style.setProperty("--cut", `${(100 * memory.sequence_share) / (segment.share || 1)}%`);
-      }
       const values: Values = { n: plan.sequences ?? 0, percent: reserve === null ? "" : speech.percent(reserve) };
       this.#showLegend(i, `seg.${segment.kind}`, values, segment.reading, segment.bytes);
     });
+    this.#showCuts();
     if (short && memory) {
       (this.#bar.lastElementChild as HTMLElement).style.insetInlineStart = `${memory.total_share * 100}%`;
       this.#showLegend(segments.length, "seg.missing", {}, memory.total_reading, memory.total_bytes);
     }
+  }
+
+  /** Cuts the cache into the conversations that fit, as long as they are wide enough to be seen. */
+  #showCuts(): void {
+    const memory = this.#plan?.memory;
+    const count = this.#plan?.sequences ?? 0;
+    const wide = (memory?.sequence_share ?? 0) * this.#barWidth >= THINNEST_CONVERSATION;
+    let path = "";
+    for (let i = 1; wide && i < count; i++) path += `M${((CUTS_WIDTH * i) / count).toFixed(2)} 0v1`;
+    mark(this.#cuts, "d", path);
   }
 
   #showLegend(index: number, key: string, values: Values, reading: Answer["readings"][string], bytes: number): void {
