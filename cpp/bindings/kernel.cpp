@@ -5,6 +5,6 @@
 #include "kvcap/plan.hpp"
 
 EMSCRIPTEN_BINDINGS(kvcap) {
-  emscripten::function("plan", +[](const std::string& request) { return kvcap::plan_json(request, {}); });
-  emscripten::function("catalogue", +[] { return kvcap::catalogue_json(); });
+  emscripten::function("plan", +[](const std::string& request) { return kvcap::plan_json(request, textbook_features()); });
+  emscripten::function("catalogue", +[] { return kvcap::catalogue_json(textbook_features()); });
 }

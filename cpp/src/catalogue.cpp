@@ -306,7 +306,7 @@ Result<Model> model_of(const CatalogueEntry& entry) {
   return model;
 }
 
-std::string catalogue_json() {
+std::string catalogue_json(const Features& features) {
   json::Writer out;
   out.begin_object();
   out.key("models").begin_array();
@@ -345,7 +345,7 @@ std::string catalogue_json() {
   }
   out.end_array();
   out.key("engines").begin_array();
-  for (const auto& engine : engines()) {
+  for (const auto& engine : features.engines) {
     out.begin_object();
     out.key("id").text(engine.name);
     out.key("options").begin_array();

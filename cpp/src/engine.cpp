@@ -172,15 +172,4 @@ std::optional<Error> check_tensor_parallel(const EngineInput& input) {
                       << sizes};
 }
 
-std::span<const EngineRules> engines() noexcept {
-  static const std::array kEngines = {textbook_rules(), llama_cpp_rules()};
-  return kEngines;
-}
-
-const EngineRules* find_engine(std::string_view name) noexcept {
-  const auto all = engines();
-  const auto found = std::ranges::find(all, name, &EngineRules::name);
-  return found == all.end() ? nullptr : &*found;
-}
-
 }  // namespace kvcap

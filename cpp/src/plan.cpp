@@ -32,10 +32,11 @@ Written written(const Request& request, std::span<const LayerRun> merged) {
     return out;
   }
   const SequenceCost rank = sequence_cost(merged, request.kv, on.tensor_parallel, request.context);
-  out.together = {rank.total * on.tensor_parallel, rank.per_token * on.tensor_parallel,
-                  rank.fixed * on.tensor_parallel};
-  out.per_gpu =
-      sequence_cost(stage_runs(merged, on.pipeline_parallel, 0), request.kv, on.tensor_parallel, request.context);
+  const u64 dealt = on.context_parallel;
+  const auto copies = [&](Wide bytes) { return bytes * on.tensor_parallel / dealt; };
+  out.together = {copies(rank.total), copies(rank.per_token), copies(rank.fixed)};
+  out.per_gpu = shared_evenly(
+      sequence_cost(stage_runs(merged, on.pipeline_parallel, 0), request.kv, on.tensor_parallel, request.context), dealt);
   return out;
 }
 
@@ -95,15 +96,17 @@ Derivation derive(const Request& request, std::span<const LayerRun> merged, cons
                   const std::optional<WeightBytes>& weights, const Reservation& reserved) {
   Derivation out;
   const u64 t = pooled(request) ? 1 : request.deployment.tensor_parallel;
+  const u64 dealt = request.deployment.context_parallel;
   const auto times_gpus = [&](Step& step) {
     if (t > 1) step.terms.push_back(term("×", t, "gpus"));
+    if (dealt > 1) step.terms.push_back(term("÷", dealt, "context_parallel"));
   };
 
   std::size_t first = out.steps.size();
   for (const auto& run : merged) {
     const Wide each = layer_bytes_per_token(run, request.kv, t, request.context);
     if (each == 0) continue;
-    Step& step = out.add("kv_bytes_per_token", each * run.count * t, "bytes", kind_name(run.kind));
+    Step& step = out.add("kv_bytes_per_token", each * run.count * t / dealt, "bytes", kind_name(run.kind));
     step.terms.push_back(term("", run.count, "layers"));
     if (run.kind == LayerKind::compressed) {
       step.terms.push_back(term("×", row_of(run, request.kv, t).sum(), "bytes_per_row"));
@@ -120,7 +123,7 @@ Derivation derive(const Request& request, std::span<const LayerRun> merged, cons
     const Wide whole = layer_bytes(run, request.kv, t, request.context);
     const Wide growing = layer_bytes_per_token(run, request.kv, t, request.context) * request.context.count;
     if (whole <= growing) continue;
-    Step& step = out.add("kv_fixed_bytes", (whole - growing) * run.count * t, "bytes", kind_name(run.kind));
+    Step& step = out.add("kv_fixed_bytes", (whole - growing) * run.count * t / dealt, "bytes", kind_name(run.kind));
     step.terms.push_back(term("", run.count, "layers"));
     if (run.kind == LayerKind::recurrent || growing != 0) {
       step.terms.push_back(term("×", whole - growing, "bytes_per_layer"));
@@ -595,10 +598,10 @@ Result<std::string> answer(const Request& request) {
 
 }  // namespace
 
-std::string plan_json(std::string_view request_text, const Importers& importers) {
+std::string plan_json(std::string_view request_text, const Features& features) {
   const auto document = json::Document::parse(request_text, "request", kMaxRequestBytes);
   if (!document) return error_json(document.error());
-  const auto request = parse_request(document->root(), importers);
+  const auto request = parse_request(document->root(), features);
   if (!request) return error_json(request.error());
   const auto text = answer(*request);
   return text ? *text : error_json(text.error());

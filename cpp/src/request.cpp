@@ -157,15 +157,15 @@ Result<LayerRun> read_run(const Value& value, std::string_view field) {
   return run;
 }
 
-Result<Model> read_model(const Value& root, const Importers& importers) {
+Result<Model> read_model(const Value& root, const Features& features) {
   const Value* const model = root.get("model");
   const Value* const config = root.get("config");
   if (model != nullptr && config != nullptr) {
     return fail(ErrorCode::conflict, "config", "is given beside model: one of the two is accepted");
   }
   if (config != nullptr) {
-    if (config->is(Kind::string) && importers.from_text != nullptr) return importers.from_text(config->text);
-    if (config->is(Kind::object) && importers.from_object != nullptr) return importers.from_object(*config);
+    if (config->is(Kind::string) && features.config_text != nullptr) return features.config_text(config->text);
+    if (config->is(Kind::object) && features.config_object != nullptr) return features.config_object(*config);
     if (!config->is(Kind::string) && !config->is(Kind::object)) {
       return fail(ErrorCode::wrong_type, "config",
                   Text() << json::describe(*config) << " is not accepted: a config.json as an object or as text is");
@@ -315,6 +315,9 @@ Result<Model> parse_model(const Value& object, std::string_view field) {
   const auto query_heads = whole_or(object, field, "query_heads", 0, 1, kMaxHeads);
   if (!query_heads) return std::unexpected(query_heads.error());
   model.query_heads = static_cast<u32>(*query_heads);
+  const auto vocabulary = whole_or(object, field, "vocabulary", 0, 1, kMaxWidth);
+  if (!vocabulary) return std::unexpected(vocabulary.error());
+  model.vocabulary = static_cast<u32>(*vocabulary);
   model.native_weights = find_format("bf16");
   if (const Value* const native = object.get("native_weights"); native != nullptr) {
     const auto format = read_format(*native, path(field, "native_weights"), false);
@@ -341,7 +344,21 @@ Result<Model> parse_model(const Value& object, std::string_view field) {
   return model;
 }
 
-Result<Request> parse_request(const Value& root, const Importers& importers) {
+/// Options that change what a conversation writes, not only what is reserved for it.
+void apply_options(Request& request) {
+  const Options& options = request.options;
+  if (options.given("decode_context_parallel_size")) {
+    request.deployment.context_parallel = options.whole("decode_context_parallel_size");
+  }
+  if (options.whole("mamba_ssm_cache_dtype") != 0) {
+    constexpr Label kFormats[] = {"", "fp32", "fp16", "bf16"};  // in the order of the option's choices
+    for (auto& run : request.model.layers) {
+      if (run.kind == LayerKind::recurrent) run.state_format = find_format(kFormats[options.whole("mamba_ssm_cache_dtype")]);
+    }
+  }
+}
+
+Result<Request> parse_request(const Value& root, const Features& features) {
   if (!root.is(Kind::object)) {
     return fail(ErrorCode::wrong_type, "request", Text() << json::describe(root) << " is not accepted: an object is");
   }
@@ -354,15 +371,19 @@ Result<Request> parse_request(const Value& root, const Importers& importers) {
     if (!text) return std::unexpected(text.error());
     engine_name = *text;
   }
-  request.engine = find_engine(engine_name);
-  if (request.engine == nullptr) {
+  constexpr std::string_view kEngines[] = {"textbook", "vllm", "sglang", "llama.cpp", "tensorrt-llm"};
+  if (std::ranges::find(kEngines, engine_name) == std::end(kEngines)) {
     return fail(ErrorCode::unknown_id, "engine",
                 Text() << json::describe(*engine)
-                       << " is no engine; these are: textbook, vllm, sglang, "
-                          "llama.cpp, tensorrt-llm");
+                       << " is no engine; these are: textbook, vllm, sglang, llama.cpp, tensorrt-llm");
   }
+  const auto rules = std::ranges::find(features.engines, engine_name, &EngineRules::name);
+  if (rules == features.engines.end()) {
+    return fail(ErrorCode::unsupported, "engine", "needs the kernel that knows the engines' rules");
+  }
+  request.engine = &*rules;
 
-  auto model = read_model(root, importers);
+  auto model = read_model(root, features);
   if (!model) return std::unexpected(model.error());
   request.model = std::move(*model);
   if (!has_cache(request.model.layers)) {
@@ -404,6 +425,7 @@ Result<Request> parse_request(const Value& root, const Importers& importers) {
   auto options = parse_options(request.engine->options, root.find("options"));
   if (!options) return std::unexpected(options.error());
   request.options = std::move(*options);
+  apply_options(request);
   return request;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "kvcap/model.hpp"
+#include "kvcap/plan.hpp"
 
 namespace kvcap {
 
@@ -33,18 +33,21 @@ struct CatalogueEntry {
 [[nodiscard]] const CatalogueEntry* find_model(std::string_view id) noexcept;
 [[nodiscard]] Result<Model> model_of(const CatalogueEntry& entry);
 
+// clang-format off
 /// Runs in short notation, separated by "; ":
 ///   32 full 8x128                 count, kind, KV heads x head width
-///   9 full 4x192/128              K and V of different width (0: K serves as
-///   V) 61 latent 576                 +128 after a width: an indexer's key 20
-///   window 4096 8x128          20 chunked 8192 8x128     8 cross 1601 8x128 20
-///   compressed 4 latent 512    20 compressed 128 1x512/0 48 recurrent
-///   786432:fp32 30720:bf16      state values:format, convolution values:format
+///   9 full 4x192/128              K and V of different width (0: K serves as V)
+///   61 latent 576                 +128 after a width: an indexer's key
+///   61 latent 576:512 128x192/128 of the row 512 values serve as V; the heads it stands for, K and V width
+///   20 window 4096 8x128          20 chunked 8192 8x128     8 cross 1601 8x128
+///   20 compressed 4 latent 512    20 compressed 128 1x512/0
+///   48 recurrent 786432:fp32 30720:bf16      state values:format, convolution values:format
 ///   18 shared    54 none
+// clang-format on
 [[nodiscard]] Result<std::vector<LayerRun>> parse_layers(std::string_view text);
 
 /// What a page needs to offer choices, as JSON: models, GPUs, formats, engines
 /// with their options.
-[[nodiscard]] std::string catalogue_json();
+[[nodiscard]] std::string catalogue_json(const Features& features);
 
 }  // namespace kvcap

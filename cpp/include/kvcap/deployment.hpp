@@ -48,6 +48,7 @@ struct Deployment {
   u64 tensor_parallel = 1;
   u64 pipeline_parallel = 1;
   u64 data_parallel = 1;
+  u64 context_parallel = 1;  ///< ranks of tensor parallelism that a token's copies are dealt to instead (vLLM's DCP)
 
   /// Memory of one GPU as the textbook reads it (sold figure) or as engines do
   /// (runtime, else driver, else sold).

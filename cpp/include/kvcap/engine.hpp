@@ -29,15 +29,15 @@ enum class OptionKind : unsigned char { whole, fraction, truth, choice, bytes, v
 /// A setting under the engine's own flag name.
 struct OptionSpec {
   std::string_view name;     ///< as in requests: "gpu_memory_utilization"
-  std::string_view aliases;  ///< other spellings, separated by spaces
+  std::string_view aliases = {};  ///< other spellings, separated by spaces
   OptionKind kind = OptionKind::whole;
   u64 fallback = 0;           ///< default: a whole number, billionths, 0/1 or index of the choice
   bool has_fallback = false;  ///< false: absent unless given
   u64 min = 0, max = kMaxExact;
-  std::string_view choices;  ///< of a choice, separated by spaces
-  std::string_view unit;     ///< "tokens", "bytes", "" …
+  std::string_view choices = {};  ///< of a choice, separated by spaces
+  std::string_view unit = {};     ///< "tokens", "bytes", "" …
   bool offered = true;       ///< shown in the advanced panel
-  std::string_view source;   ///< where the name and the default stand
+  std::string_view source = {};  ///< where the name and the default stand
 };
 
 /// Parsed options of one engine, by position of the specification.
@@ -150,9 +150,6 @@ struct EngineRules {
   std::span<const OptionSpec> options;
   Result<Reservation> (*reserve)(const EngineInput& input);
 };
-
-[[nodiscard]] std::span<const EngineRules> engines() noexcept;
-[[nodiscard]] const EngineRules* find_engine(std::string_view name) noexcept;
 
 /// Each engine's rules, in a file of its own.
 [[nodiscard]] const EngineRules& textbook_rules() noexcept;

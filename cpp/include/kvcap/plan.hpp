@@ -20,18 +20,25 @@ struct Request {
   Options options;
 };
 
-/// Turns a config (an object of a request, or text) into a model. The core is
-/// linked with or without it, so that a page loads the reading of configs only
-/// when somebody brings one.
+/// Turns a config (an object of a request, or text) into a model.
 using ConfigReader = Result<Model> (*)(const json::Value& config);
 using ConfigTextReader = Result<Model> (*)(std::string_view config);
-struct Importers {
-  ConfigReader from_object = nullptr;
-  ConfigTextReader from_text = nullptr;
+
+/// What a kernel is built with. A page loads the textbook's alone first; the engines' rules and the reading of configs
+/// come when somebody asks for them.
+struct Features {
+  std::span<const EngineRules> engines;
+  ConfigReader config_object = nullptr;
+  ConfigTextReader config_text = nullptr;
 };
 
+/// The textbook engine alone.
+[[nodiscard]] const Features& textbook_features() noexcept;
+/// Everything there is.
+[[nodiscard]] const Features& full_features() noexcept;
+
 /// Checks every field of a request.
-[[nodiscard]] Result<Request> parse_request(const json::Value& root, const Importers& importers);
+[[nodiscard]] Result<Request> parse_request(const json::Value& root, const Features& features);
 
 /// Reads a model written as an object: {"name", "parameters", "max_context",
 /// "native_weights", "layers": [run, …]}.
@@ -39,7 +46,7 @@ struct Importers {
 
 /// One JSON request to one JSON answer, or to {"error": {"code", "field",
 /// "message"}}. Never fails otherwise.
-[[nodiscard]] std::string plan_json(std::string_view request, const Importers& importers);
+[[nodiscard]] std::string plan_json(std::string_view request, const Features& features);
 
 /// Writes an error as the answer that a request gets.
 [[nodiscard]] std::string error_json(const Error& error);
