@@ -5,6 +5,7 @@
 #include "kvcap/plan.hpp"
 
 EMSCRIPTEN_BINDINGS(kvcap) {
-  emscripten::function("plan", +[](const std::string& request) { return kvcap::plan_json(request, textbook_features()); });
-  emscripten::function("catalogue", +[] { return kvcap::catalogue_json(textbook_features()); });
+  emscripten::function(
+      "plan", +[](const std::string& request) { return kvcap::plan_json(request, kvcap::textbook_features()); });
+  emscripten::function("catalogue", +[] { return kvcap::catalogue_json(kvcap::textbook_features()); });
 }
