@@ -17,6 +17,12 @@ struct Written {
   SequenceCost per_gpu;   ///< the fullest GPU
 };
 
+/// Whether the room for the cache is stated, so that it does not hang on the weights.
+bool pool_stated(const Request& request) {
+  return request.options.given("kv_memory_bytes") || request.options.given("num_gpu_blocks_override") ||
+         request.options.given("free_memory_bytes");
+}
+
 bool pooled(const Request& request) { return request.engine->id == EngineId::textbook; }
 
 SequenceCost shared_evenly(const SequenceCost& cost, u64 gpus) {
@@ -152,7 +158,7 @@ Derivation derive(const Request& request, std::span<const LayerRun> merged, cons
 
   const bool counted =
       std::ranges::any_of(out.steps, [](const Step& step) { return std::string_view(step.name) == "sequences"; });
-  if (!counted && reserved.weights_fit && (weights || request.options.given("kv_memory_bytes"))) {
+  if (!counted && reserved.weights_fit && (weights || pool_stated(request))) {
     Step& step = out.add("sequences", reserved.sequences, "conversations");
     step.terms = {term("", reserved.pool_bytes, "bytes_left"),
                   term("÷", reserved.reserved_per_sequence, "bytes_per_conversation")};
@@ -404,7 +410,7 @@ Result<std::string> answer(const Request& request) {
   const auto reservation = reserve_with(request, weights, on, request.context);
   if (!reservation) return std::unexpected(reservation.error());
   const Reservation& reserved = *reservation;
-  const bool pool_known = weights || request.options.given("kv_memory_bytes");
+  const bool pool_known = weights || pool_stated(request);
 
   // Every figure of the answer is exact in JSON, or the request is refused.
   const GpuMemory gpu_memory = on.memory(pooled(request));
@@ -567,7 +573,7 @@ Result<std::string> answer(const Request& request) {
   }
   out.key("kv_reserved_per_sequence").text(confidence_name(reserved.reserved_confidence));
   const Confidence weight_confidence = weights && weights->exact ? Confidence::exact : Confidence::estimate;
-  const Confidence room = request.options.given("kv_memory_bytes")
+  const Confidence room = pool_stated(request)
                               ? reserved.pool_confidence
                               : std::max(reserved.pool_confidence, weight_confidence);
   out.key("weight_bytes").text(confidence_name(weight_confidence));

@@ -344,6 +344,8 @@ Result<Model> parse_model(const Value& object, std::string_view field) {
   return model;
 }
 
+namespace {
+
 /// Options that change what a conversation writes, not only what is reserved for it.
 void apply_options(Request& request) {
   const Options& options = request.options;
@@ -357,6 +359,8 @@ void apply_options(Request& request) {
     }
   }
 }
+
+}  // namespace
 
 Result<Request> parse_request(const Value& root, const Features& features) {
   if (!root.is(Kind::object)) {

@@ -15,8 +15,8 @@ struct Estimate {
 /// What the size of a peak hangs on.
 struct PeakInput {
   const Model& model;
-  u64 version = 0;            ///< as options hold it: 1000^2 × first + 1000 × second + third
-  u64 memory_bytes = 0;       ///< of one GPU
+  u64 version = 0;       ///< as options hold it: 1000^2 × first + 1000 × second + third
+  u64 memory_bytes = 0;  ///< of one GPU
   u64 tensor_parallel = 1;
   u64 max_num_seqs = 256;     ///< sequences that the start-up profile samples for
   u64 batched_tokens = 2048;  ///< tokens that the start-up profile runs
