@@ -60,7 +60,7 @@ const maxExact = Number.MAX_SAFE_INTEGER;
 
 const whole = "[1-9]\\d*";
 const heads = `${whole}x${whole}(/(0|${whole}))?(\\+${whole})?`;
-const latent = `${whole}(\\+${whole})?`;
+const latent = `${whole}(:${whole})?(\\+${whole})?( ${whole}x${whole}(/${whole})?)?`;
 const values = `(0|${whole}:(${stateFormats.join("|")}))`;
 const runKinds = [
   `full ${heads}`,
@@ -83,7 +83,7 @@ function variantKey(hubId) {
 function models() {
   const rows = table("models.tsv", [
     "id", "hub_id", "name", "family", "layers", "parameters", "active_parameters", "native_weight_bytes",
-    "max_context", "layer_count", "query_heads", "native_weights", "course", "source", "date",
+    "max_context", "layer_count", "query_heads", "vocabulary", "native_weights", "course", "source", "date",
   ]);
   const families = [];
   for (const row of rows) {
@@ -97,6 +97,7 @@ function models() {
     needWhole(row, "max_context", 2 ** 31);
     needWhole(row, "layer_count", 2 ** 16);
     needWhole(row, "query_heads", 2 ** 16);
+    needWhole(row, "vocabulary", 2 ** 24);
     need(row, row.layer_count !== "0", "layer_count must be stated");
     need(row, weightFormats.includes(row.native_weights), `native_weights "${row.native_weights}" is not a format`);
     need(row, /^([1-9]\d*)?$/.test(row.course), "course must be a position or empty");
@@ -110,8 +111,8 @@ function models() {
   needUnique(rows, "hub_id", (row) => variantKey(row.hub_id));
   return rows.map((row) => [
     row.id, row.hub_id, row.name, row.family, row.layers, row.parameters, row.active_parameters,
-    row.native_weight_bytes, row.max_context, row.layer_count, row.query_heads, row.native_weights,
-    row.course === "" ? "" : "1",
+    row.native_weight_bytes, row.max_context, row.layer_count, row.query_heads, row.vocabulary,
+    row.native_weights, row.course === "" ? "" : "1",
   ]);
 }
 

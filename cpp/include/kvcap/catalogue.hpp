@@ -25,6 +25,7 @@ struct CatalogueEntry {
   u64 max_context;          ///< 0 = unbounded
   u32 layer_count;
   u32 query_heads;
+  u32 vocabulary;                   ///< entries of the output layer; 0 = unknown
   std::string_view native_weights;  ///< format id
   bool core;                        ///< plain attention, offered from the start of a course
 };
