@@ -10,7 +10,7 @@ import type { Answer, Failure, Kernel, LayerRun, ModelObject, Request } from "./
 import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
 import { KernelError, loadKernel, refused } from "./kernel.js";
 import css from "./kv-capacity-table.css";
-import { numeral, type Speech } from "./words.js";
+import { numeral, type Precision, type Speech } from "./words.js";
 
 const DEPLOYMENTS = "model=llama-3-8b; model=llama-3-70b gpus=4";
 const CONTEXTS = "1024 2048 4096 8192 16384 32768 65536 131072";
@@ -259,13 +259,13 @@ export class KvCapacityTable extends Base {
           say(row.count, "");
           continue;
         }
-        const cell = (node: HTMLElement, name: string, bytes: number | null) => {
+        const cell = (node: HTMLElement, name: string, bytes: number | null, precision: Precision) => {
           const reading = plan.readings[name];
-          say(node, reading ? speech.reading(reading) : speech.text("none"));
+          say(node, reading ? speech.reading(reading, precision) : speech.text("none"));
           mark(node, "title", bytes === null ? null : speech.text("of.bytes", { v: speech.number(bytes), n: bytes }));
         };
-        cell(row.sequence, "kv_bytes_per_sequence", plan.kv_bytes_per_sequence);
-        cell(row.room, "kv_memory_bytes", plan.kv_memory_bytes);
+        cell(row.sequence, "kv_bytes_per_sequence", plan.kv_bytes_per_sequence, "three");
+        cell(row.room, "kv_memory_bytes", plan.kv_memory_bytes, "spoken");
         row.count.replaceChildren(plan.sequences === null ? speech.text("none") : speech.number(plan.sequences));
         // No zero without its reason.
         const why =

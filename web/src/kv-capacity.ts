@@ -91,6 +91,8 @@ export class KvCapacity extends Base {
 
   #request: Record<string, unknown> = {};
   #plan: Answer | null = null;
+  /** The last answer to a request that was more than half typed. */
+  #settled: Answer | null = null;
   #failure: Failure["error"] | null = null;
   #kernel: Kernel | null = null;
   #catalogue: Catalogue | null = null;
@@ -290,7 +292,7 @@ export class KvCapacity extends Base {
     });
   }
 
-  #update(): void {
+  #update(settled = true): void {
     if (!this.#kernel) return;
     const answer = this.#kernel.plan(this.request);
     if (needsFull(answer)) {
@@ -301,10 +303,14 @@ export class KvCapacity extends Base {
     }
     if (refused(answer)) {
       this.#failure = answer.error;
+      // What was half typed, and by chance accepted, is no answer to go back to.
+      if (this.#settled && this.#plan !== this.#settled) this.#show(this.#settled);
+      this.#plan = this.#settled;
       this.#showProblem(answer.error);
     } else {
       this.#failure = null;
       this.#plan = answer;
+      if (settled) this.#settled = answer;
       this.#show(answer);
     }
     this.#showControls();
@@ -314,7 +320,7 @@ export class KvCapacity extends Base {
   #changed(key: Key, value: unknown, settled: boolean): void {
     if (value === undefined) delete this.#request[key];
     else this.#request[key] = value;
-    this.#update();
+    this.#update(settled);
     if (settled) {
       if (!this.#failure) this.#reflect(key);
       announce(this.#failure ? (this.#problem.textContent ?? "") : (this.#sentence.textContent ?? ""));
@@ -751,7 +757,7 @@ export class KvCapacity extends Base {
     const [, name, size] = this.#legend.children[index]?.children ?? [];
     if (!name || !size) return;
     say(name, this.#speech.text(key, values));
-    say(size, this.#speech.reading(reading, "legend"));
+    say(size, this.#speech.reading(reading, "three"));
     mark(size, "title", this.#bytes(bytes));
   }
 

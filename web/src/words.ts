@@ -34,8 +34,8 @@ function closing(text: string, from: number): number {
 /** A separator as a pattern. */
 const literal = (text: string): string => `[${text.replace(/[\\\]^-]/g, "\\$&")}]`;
 
-/** How precisely a byte figure is said. */
-export type Precision = "figure" | "legend";
+/** How precisely a byte figure is said: as a person would in a sentence, or to three digits. */
+export type Precision = "spoken" | "three";
 
 export class Speech {
   readonly #words: Dictionary;
@@ -77,11 +77,11 @@ export class Speech {
   }
 
   /** The digits of a byte figure, without its unit. */
-  digits(reading: Reading, precision: Precision = "figure"): string {
+  digits(reading: Reading, precision: Precision = "spoken"): string {
     const { value, unit } = reading;
     if (unit === "B") return this.number(value);
     if (unit === "KiB") return this.number(value, 1);
-    if (precision === "legend" && (unit === "GB" || unit === "TB")) return this.number(value, value < 0.95 ? 2 : 1);
+    if (precision === "three") return this.#format("three", { maximumSignificantDigits: 3 }).format(value);
     return this.number(value, value >= 9.995 ? 0 : 2);
   }
 
@@ -89,7 +89,7 @@ export class Speech {
     return this.text(`unit.${reading.unit}`);
   }
 
-  reading(reading: Reading, precision: Precision = "figure"): string {
+  reading(reading: Reading, precision: Precision = "spoken"): string {
     return this.text("reading", { v: this.digits(reading, precision), unit: this.unit(reading) });
   }
 

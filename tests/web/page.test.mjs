@@ -1,0 +1,595 @@
+// The page as a reader uses it, in three browsers: the real controls by keyboard and pointer, the numbers as shown.
+import assert from "node:assert/strict";
+import { pathToFileURL } from "node:url";
+import { after, before, describe, it } from "node:test";
+import { browsers } from "./browsers.mjs";
+import { Reader, until, wait } from "./reader.mjs";
+import { dist, serve } from "./site.mjs";
+
+// The textbook, once more and by hand: what the page has to show is computed here from the shapes alone.
+const GPU = 80_000_000_000n;
+const MODELS = {
+  "llama-3-8b": { parameters: 8_030_261_248n, perToken: 2n * 32n * 8n * 128n * 2n },
+  "llama-3.1-8b": { parameters: 8_030_261_248n, perToken: 2n * 32n * 8n * 128n * 2n },
+  "llama-3-70b": { parameters: 70_553_706_496n, perToken: 2n * 80n * 8n * 128n * 2n },
+};
+
+function byHand(model, { gpus = 1n, context = 8192n, cacheBytes = 2n } = {}) {
+  const { parameters, perToken } = MODELS[model];
+  const total = GPU * gpus;
+  const weights = parameters * 2n;
+  const room = total - total / 10n - weights;
+  const sequence = ((perToken * cacheBytes) / 2n) * context;
+  const count = room / sequence;
+  return { total, weights, room, sequence, count, cache: count * sequence, reserve: total / 10n };
+}
+
+const host = "kv-capacity";
+
+/** Pages that the site's own are not. */
+const PAGES = {
+  "/strict.html": {
+    headers: {
+      "content-security-policy":
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'none'; require-trusted-types-for 'script'",
+    },
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>strict</title>
+      <script src="kv-capacity.js"></script></head>
+      <body><kv-capacity>example</kv-capacity><kv-capacity-table auto>example</kv-capacity-table></body></html>`,
+  },
+  "/no-wasm.html": {
+    headers: { "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:" },
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>no wasm</title>
+      <script src="kv-capacity.js"></script></head>
+      <body><kv-capacity><p id="example">A worked example.</p></kv-capacity></body></html>`,
+  },
+  "/twice.html": {
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>twice</title></head>
+      <body><kv-capacity id="early"></kv-capacity>
+      <script>document.getElementById("early").context = 32768; document.getElementById("early").gpus = 2;</script>
+      <script src="kv-capacity.js"></script><script src="kv-capacity.js?again"></script>
+      <kv-capacity id="late" model="llama-3-70b" gpus="4" lock="model gpus"></kv-capacity></body></html>`,
+  },
+  "/attributes.html": {
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>attributes</title>
+      <script src="kv-capacity.js"></script></head><body>
+      <kv-capacity model="meta-llama/Meta-Llama-3-8B" weights="fp8" kv="fp8" gpu="80gb" gpus="2" context="4096"
+        engine="textbook" options='{"reserve": 0.2}'></kv-capacity></body></html>`,
+  },
+  "/waiting.html": {
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>waiting</title>
+      <script>
+        // Holds the kernel back until the test lets it go.
+        const compile = WebAssembly.compile;
+        WebAssembly.compile = (...all) => new Promise((resolve) => { window.release = resolve; }).then(() => compile(...all));
+      </script>
+      <script src="kv-capacity.js"></script></head>
+      <body><kv-capacity><p id="example">A worked example.</p></kv-capacity><p id="below">Below.</p></body></html>`,
+  },
+};
+
+for (const [name, launch] of Object.entries(browsers)) {
+  describe(name, { timeout: 240_000 }, () => {
+    let site;
+    let browser;
+    let page;
+    let reader;
+
+    before(async () => {
+      site = await serve(undefined, PAGES);
+      browser = await launch();
+      page = await browser.page();
+      reader = new Reader(page);
+      await page.resize(1280, 1000);
+    });
+    after(async () => {
+      await browser?.close();
+      await site?.close();
+    });
+
+    const fresh = (path = "/") => reader.open(`${site.origin}${path}?${Math.random()}`);
+
+    it("opens at the textbook's figures", async () => {
+      await fresh();
+      const told = await reader.told();
+      assert.deepEqual(told.token, { figure: "128 KiB", small: "8 KV heads × 32 layers", title: "131,072 bytes" });
+      assert.deepEqual(told.sequence, { figure: "1.07 GB", small: "8,192 tokens", title: "1,073,741,824 bytes" });
+      assert.deepEqual(told.room, { figure: "56 GB", small: "weights 16 GB", title: "55,939,477,504 bytes" });
+      assert.deepEqual(told.count, { figure: "52", small: "conversations", title: "" });
+      assert.equal(told.context, "Context length · 8,192 tokens");
+      assert.equal(told.gpus, "GPUs · 80 GB each");
+      assert.equal(
+        told.sentence,
+        "The weights take 16 GB, which leaves about 56 GB. At 8,192 tokens a conversation's cache is 1.07 GB, " +
+          "so 52 conversations fit. Double the context and about half as many do.",
+      );
+      assert.deepEqual(told.legend, [
+        "Weights16.1 GB",
+        "KV cache, 52 conversations55.8 GB",
+        "Left over105 MB",
+        "Kept free, 10%8 GB",
+      ]);
+    });
+
+    it("stays within its folder, without a complaint and without a shift", async () => {
+      await fresh();
+      await wait(300);
+      const { problems, shifts, entries } = await page.evaluate(() => ({
+        problems: window.problems,
+        shifts: window.shifts,
+        entries: performance.getEntriesByType("resource").map((entry) => entry.name),
+      }));
+      assert.deepEqual(problems, []);
+      assert.deepEqual(page.problems, []);
+      assert.deepEqual(shifts, []);
+      for (const url of [...entries, ...page.requests]) {
+        assert.ok(url.startsWith(`${site.origin}/`) || url.startsWith("data:") || url === "about:blank", url);
+      }
+      assert.ok(entries.some((url) => url.endsWith("/kv-capacity.js")));
+    });
+
+    it("follows the context slider by keyboard", async () => {
+      await fresh();
+      await reader.focus("#context");
+      await page.press("ArrowRight", 4);
+      let told = await reader.told();
+      assert.equal(told.context, "Context length · 32,768 tokens");
+      assert.equal((await reader.control("#context")).valuetext, "32,768 tokens");
+      assert.equal(told.count.figure, "13");
+      assert.equal(told.sequence.figure, "4.29 GB");
+      await page.press("End");
+      told = await reader.told();
+      assert.equal(told.context, "Context length · 131,072 tokens");
+      assert.equal(told.count.figure, "3");
+      await page.press("Home");
+      told = await reader.told();
+      assert.equal(told.context, "Context length · 1,024 tokens");
+      assert.equal(told.count.figure, String(byHand("llama-3.1-8b", { context: 1024n }).count));
+      await page.press("PageUp");
+      const higher = (await reader.plan()).context;
+      assert.ok(higher > 1024);
+      await page.press("PageDown");
+      assert.ok((await reader.plan()).context < higher);
+    });
+
+    it("follows the pointer, says so as it goes, and moves nothing else", async () => {
+      await fresh();
+      await page.evaluate(() => {
+        window.heard = [];
+        window.places = new Set();
+        const root = document.querySelector("kv-capacity").shadowRoot;
+        for (const type of ["kv-input", "kv-change"]) {
+          document.addEventListener(type, ({ detail }) => {
+            heard.push({ type, context: detail.request.context, sequences: detail.plan.sequences });
+            const parts = [".figures", ".bar", ".legend", ".sentence", "summary", ".notes"].map((part) => root.querySelector(part));
+            const nodes = [...parts, document.querySelector("h2"), document.querySelector("kv-capacity")];
+            places.add(nodes.map((node) => { const box = node.getBoundingClientRect(); return `${box.left} ${box.top + scrollY} ${box.width}`; }).join("; "));
+          });
+        }
+      });
+      await reader.drag("context", 1);
+      const { heard, places } = await page.evaluate(() => ({ heard, places: [...places] }));
+      assert.equal((await reader.told()).count.figure, "3");
+      const inputs = heard.filter(({ type }) => type === "kv-input");
+      assert.ok(inputs.length >= 3, `heard ${inputs.length} kv-input events`);
+      assert.deepEqual(heard.filter(({ type }) => type === "kv-change"), [
+        { type: "kv-change", context: 131072, sequences: 3 },
+      ]);
+      for (const { context, sequences } of heard) {
+        assert.equal(sequences, Number(byHand("llama-3.1-8b", { context: BigInt(context) }).count));
+      }
+      assert.equal(places.length, 1, places.join("\n"));
+      assert.equal(await page.evaluate(() => document.querySelector("kv-capacity").getAttribute("context")), "131072");
+    });
+
+    it("shows the 70B model on four GPUs, on one, and with too long a context", async () => {
+      await fresh();
+      await reader.choose("model", "llama-3-70b");
+      let told = await reader.told();
+      assert.equal(told.token.figure, "320 KiB");
+      assert.equal(told.token.title, "327,680 bytes");
+      assert.equal(
+        told.sentence,
+        "The weights need 141 GB, but only 72 GB of the 80 GB can be used, so there is no room for any conversation. " +
+          "It takes at least 2 GPUs of this kind to hold the weights.",
+      );
+      assert.equal(told.count.figure, "0");
+      assert.equal(told.count.small, "the weights do not fit");
+      assert.deepEqual(told.legend, ["Weights141 GB", "Memory there is80 GB"]);
+      const bar = await reader.bar();
+      const { weights } = byHand("llama-3-70b");
+      assert.ok(Math.abs(bar.end - (bar.width * Number(GPU)) / Number(weights)) <= 1, JSON.stringify(bar));
+
+      await reader.focus("#gpus");
+      await page.press("ArrowRight", 3);
+      told = await reader.told();
+      assert.equal((await reader.control(".gpus-field .exact")).value, "4");
+      assert.equal(told.room.figure, "147 GB");
+      assert.equal(told.count.figure, "54");
+
+      await reader.enter("context", "131072");
+      told = await reader.told();
+      assert.equal(told.count.figure, "3");
+      assert.equal(told.context, "Context length · 131,072 tokens");
+
+      await reader.drag("gpus", 1 / 15);
+      told = await reader.told();
+      assert.equal((await reader.plan()).deployment.gpus, 2);
+      const { room } = byHand("llama-3-70b", { gpus: 2n });
+      const longest = room / MODELS["llama-3-70b"].perToken;
+      assert.equal(
+        told.sentence,
+        "The weights take 141 GB, which leaves about 2.89 GB. At 131,072 tokens a single conversation's cache is 43 GB, " +
+          `so not even one fits. The longest context that would is ${longest.toLocaleString("en")} tokens.`,
+      );
+      assert.equal(told.count.figure, "0");
+      assert.equal(told.count.small, "one alone does not fit");
+    });
+
+    it("has room for twice as many in an 8-bit cache, beside the same weights", async () => {
+      await fresh();
+      await reader.choose("model", "llama-3-8b");
+      await reader.choose("kv", "fp8");
+      const told = await reader.told();
+      assert.equal(told.token.figure, "64 KiB");
+      assert.equal(told.count.figure, String(byHand("llama-3-8b", { cacheBytes: 1n }).count));
+      assert.equal(told.count.figure, "104");
+      assert.equal(told.room.small, "weights 16 GB");
+    });
+
+    it("draws the bar to scale", async () => {
+      await fresh();
+      const check = async (expected, cuts) => {
+        const bar = await reader.bar();
+        const total = Number(expected.total);
+        const bytes = {
+          weights: expected.weights,
+          cache: expected.cache,
+          left: expected.room - expected.cache,
+          reserve: expected.reserve,
+        };
+        assert.deepEqual(bar.segments.map(({ kind }) => kind), Object.keys(bytes));
+        let left = 0;
+        for (const segment of bar.segments) {
+          const width = (bar.width * Number(bytes[segment.kind])) / total;
+          assert.ok(Math.abs(segment.width - width) <= 1, `${segment.kind}: ${segment.width} for ${width}`);
+          assert.ok(Math.abs(segment.left - left) <= 1, `${segment.kind} begins at ${segment.left}, not ${left}`);
+          left += width;
+        }
+        assert.equal(bar.cuts, cuts);
+      };
+      await check(byHand("llama-3.1-8b"), 51);
+      await reader.focus("#context");
+      await page.press("End");
+      await check(byHand("llama-3.1-8b", { context: 131072n }), 2);
+      // Too thin to see: one solid band.
+      await page.press("Home");
+      await check(byHand("llama-3.1-8b", { context: 1024n }), 0);
+    });
+
+    it("keeps what was typed, marks it, and shows no number for what was refused", async () => {
+      await fresh();
+      await reader.enter("context", "16,384");
+      const good = await reader.told();
+      assert.equal(good.count.figure, "26");
+      for (const text of ["1.5", "-3", "0", "abc", "3000000000", "81,92", "1e400", "9007199254740993", "NaN"]) {
+        await reader.enter("context", text);
+        const told = await reader.told();
+        const box = await reader.control(".context-field .exact");
+        assert.equal(box.value, text);
+        assert.equal(box.invalid, "true", text);
+        assert.ok(told.stale, `${text} is not marked as refused`);
+        assert.equal(told.context, "Context length", text);
+        assert.match(told.problem, /^Context length must be a whole number of tokens from 1 to 2,147,483,64[78]\.$/);
+        assert.deepEqual({ ...told, stale: false, problem: "", context: good.context }, good, text);
+      }
+      await reader.enter("context", "10000");
+      const told = await reader.told();
+      assert.ok(!told.stale);
+      assert.equal(told.problem, "");
+      assert.equal((await reader.control(".context-field .exact")).value, "10,000");
+      assert.equal((await reader.control(".context-field .exact")).invalid, null);
+      assert.equal((await reader.control("#context")).valuetext, "10,000 tokens");
+      assert.equal(told.count.figure, String(byHand("llama-3.1-8b", { context: 10000n }).count));
+
+      await reader.enter("gpus", "40");
+      assert.equal((await reader.plan()).deployment.gpus, 40);
+      assert.equal((await reader.control("#gpus")).value, "16");
+      assert.equal((await reader.control("#gpus")).valuetext, "40 GPUs");
+      await reader.enter("gpus", "2.5");
+      assert.equal((await reader.control(".gpus-field .exact")).invalid, "true");
+      assert.match((await reader.told()).problem, /^The number of GPUs must be whole, from 1 to [\d,]+\.$/);
+    });
+
+    it("speaks once, after a change has settled", async () => {
+      await fresh();
+      await page.evaluate(() => {
+        window.spoken = [];
+        new MutationObserver(() => {
+          const said = document.querySelector("[role=status]")?.textContent;
+          if (said && spoken.at(-1) !== said) spoken.push(said);
+        }).observe(document.body, { childList: true, subtree: true, characterData: true });
+      });
+      await reader.focus("#context");
+      await page.press("ArrowRight", 4);
+      await until("the sentence to be spoken", () => page.evaluate(() => spoken.length > 0));
+      await wait(300);
+      const { sentence } = await reader.told();
+      assert.deepEqual(
+        (await page.evaluate(() => spoken)).map((text) => text.replaceAll("\u00a0", " ")),
+        [sentence],
+      );
+      assert.equal(await page.evaluate(() => document.querySelectorAll("[aria-live], [role=status]").length), 1);
+    });
+
+    it("is worked by keyboard alone, each control with its name", async () => {
+      await fresh();
+      await reader.focus("#model");
+      const names = [];
+      for (let i = 0; i < 9; i++) {
+        names.push(
+          await page.evaluate(() => {
+            const node = document.querySelector("kv-capacity").shadowRoot.activeElement;
+            return node && (node.getAttribute("aria-label") ?? node.labels?.[0]?.firstChild.data ?? node.textContent);
+          }),
+        );
+        await page.press("Tab");
+      }
+      assert.deepEqual(names, [
+        "Model",
+        "Weights stored as",
+        "KV cache stored as",
+        "GPU",
+        "GPUs",
+        "GPUs, exact number",
+        "Context length",
+        "Context length, exact number",
+        "Show the arithmetic",
+      ]);
+    });
+
+    it("shows the arithmetic with its numbers in place", async () => {
+      await fresh();
+      await reader.focus("summary");
+      await page.press("Enter");
+      const steps = await until("the steps", () =>
+        page.evaluate(() => {
+          const items = [...document.querySelector("kv-capacity").shadowRoot.querySelectorAll(".steps li")];
+          return items.length > 0 && items.map((item) => item.textContent);
+        }),
+      );
+      assert.ok(steps.includes("KV cache per token2 × 32 layers × 8 KV heads × 128 × 2 bytes = 131,072 bytes"), steps.join("\n"));
+      assert.ok(steps.some((step) => step.includes("8,192 tokens = 1,073,741,824 bytes")), steps.join("\n"));
+      assert.ok(steps.some((step) => step.endsWith("= 52 conversations, rounded down")), steps.join("\n"));
+    });
+
+    it("fills the table when it is asked to", async () => {
+      await fresh();
+      const cells = () =>
+        page.evaluate(() =>
+          [...document.querySelector("kv-capacity-table").shadowRoot.querySelectorAll("table")].map((table) =>
+            [...table.querySelectorAll("tbody tr")].map((row) =>
+              [...row.children].map((cell) => cell.textContent.replaceAll("\u00a0", " ").trim()),
+            ),
+          ),
+        );
+      assert.ok((await cells()).flat().every((row) => row.slice(1).every((cell) => cell === "")));
+      const height = () => page.evaluate(() => document.querySelector("kv-capacity-table").offsetHeight);
+      const before = await height();
+      await reader.click("button", "kv-capacity-table");
+      await until("the table", async () => (await cells())[0][0][1] !== "");
+      assert.equal(await height(), before);
+      const [small, large] = await cells();
+      assert.deepEqual(small[3], ["8,192", "1.07 GB", "56 GB", "52"]);
+      assert.deepEqual(small[5], ["32,768", "4.29 GB", "56 GB", "13"]);
+      assert.deepEqual(small[7], ["131,072", "17.2 GB", "56 GB", "3"]);
+      assert.deepEqual(large[3], ["8,192", "2.68 GB", "147 GB", "54"]);
+      assert.deepEqual(large[7], ["131,072", "42.9 GB", "147 GB", "3"]);
+      for (const [rows, model, gpus] of [
+        [small, "llama-3-8b", 1n],
+        [large, "llama-3-70b", 4n],
+      ]) {
+        assert.deepEqual(
+          rows.map((row) => row[3]),
+          [1024n, 2048n, 4096n, 8192n, 16384n, 32768n, 65536n, 131072n].map((context) =>
+            String(byHand(model, { gpus, context }).count),
+          ),
+        );
+      }
+      const line = await page.evaluate(() =>
+        document.querySelector("kv-capacity-table").shadowRoot.querySelector(".gqa").textContent.replaceAll("\u00a0", " "),
+      );
+      assert.match(line, /8 KV heads among 64 query heads and caches 320 KiB per token/);
+      assert.match(line, /it would be 2,560 KiB, 8 times as much, and of the 54 conversations that fit at 8,192 tokens 6 would be left\.$/);
+    });
+
+    it("takes its state from attributes, and keeps properties that came early", async () => {
+      await fresh("/attributes.html");
+      let plan = await reader.plan();
+      assert.equal(plan.model.id, "llama-3-8b");
+      assert.deepEqual([plan.weights, plan.kv.k, plan.deployment.gpus, plan.context], ["fp8", "fp8", 2, 4096]);
+      assert.equal((await reader.told()).legend.at(-1), "Kept free, 20%32 GB");
+      assert.equal((await reader.control("#model")).value, "llama-3-8b");
+      await page.evaluate(async () => {
+        const element = document.querySelector("kv-capacity");
+        element.context = 16384;
+        element.setAttribute("gpus", "3");
+        await Promise.resolve();
+      });
+      plan = await reader.plan();
+      assert.deepEqual([plan.deployment.gpus, plan.context], [3, 16384]);
+      assert.deepEqual(
+        await page.evaluate(() => {
+          const element = document.querySelector("kv-capacity");
+          return [element.getAttribute("context"), element.gpus];
+        }),
+        ["16384", 3],
+      );
+      // Attributes pass the same check as what is typed.
+      await page.evaluate(() => document.querySelector("kv-capacity").setAttribute("context", "many"));
+      const told = await reader.told();
+      assert.ok(told.stale);
+      assert.equal((await reader.control(".context-field .exact")).value, "many");
+
+      await fresh("/twice.html");
+      const early = await page.evaluate(() => {
+        const { plan } = document.getElementById("early");
+        return [plan.context, plan.deployment.gpus];
+      });
+      assert.deepEqual(early, [32768, 2]);
+      assert.deepEqual(await page.evaluate(() => problems), []);
+      const locked = await page.evaluate(() => {
+        const root = document.getElementById("late").shadowRoot;
+        return [...root.querySelectorAll("select, input")].filter((node) => node.disabled).map((node) => node.id || "exact");
+      });
+      assert.deepEqual(locked, ["model", "gpus", "exact"]);
+      // One kernel for the page, however many elements and scripts.
+      assert.ok(
+        await page.evaluate(async () => {
+          const shared = globalThis[Symbol.for("kv-capacity.kernel.1")];
+          return Boolean(shared.core) && Object.keys(shared).length === 1;
+        }),
+      );
+    });
+
+    it("survives being moved, taken out, put back and copied", async () => {
+      await fresh();
+      await reader.enter("context", "32768");
+      const count = await page.evaluate(async () => {
+        const element = document.querySelector("kv-capacity");
+        const parent = element.parentNode;
+        const copy = element.cloneNode(true);
+        element.remove();
+        parent.append(element);
+        const frame = document.createElement("iframe");
+        document.body.append(frame);
+        frame.contentDocument.body.append(element);
+        parent.prepend(element);
+        parent.append(copy);
+        await copy.ready;
+        window.heard = 0;
+        document.addEventListener("kv-change", () => heard++);
+        return [element.plan.sequences, copy.plan.sequences, getComputedStyle(copy.shadowRoot.querySelector(".bar")).display];
+      });
+      assert.deepEqual(count, [13, 13, "flex"]);
+      await reader.enter("context", "8192");
+      assert.equal((await reader.told()).count.figure, "52");
+      assert.equal(await page.evaluate(() => heard), 1);
+      assert.equal(
+        await page.evaluate(() => getComputedStyle(document.querySelector("kv-capacity").shadowRoot.querySelector(".bar")).display),
+        "flex",
+      );
+    });
+
+    it("carries its state in the link, by ids", async () => {
+      await fresh("/embed.html");
+      await reader.choose("model", "llama-3-70b");
+      await reader.enter("gpus", "4");
+      const hash = await page.evaluate(() => location.hash);
+      assert.equal(hash, "#model=llama-3-70b&gpus=4");
+      await reader.open(`${site.origin}/embed.html?again${hash}`);
+      assert.equal((await reader.told()).count.figure, "54");
+    });
+
+    it("works under a policy without inline styles, connections or markup strings", async () => {
+      await fresh("/strict.html");
+      assert.deepEqual(await page.evaluate(() => problems), []);
+      assert.equal((await reader.told()).count.figure, "52");
+      const bar = await reader.bar();
+      assert.ok(bar.segments[0].width > 10);
+      assert.equal(
+        await page.evaluate(() => getComputedStyle(document.querySelector("kv-capacity").shadowRoot.querySelector(".bar")).display),
+        "flex",
+      );
+    });
+
+    it("says what was refused where WebAssembly is, and leaves the example", async () => {
+      await page.goto(`${site.origin}/no-wasm.html`);
+      const { text, example, body } = await until("the refusal", () =>
+        page.evaluate(() => {
+          const root = document.querySelector("kv-capacity").shadowRoot;
+          const trouble = root.querySelector(".trouble");
+          if (getComputedStyle(trouble).display === "none") return null;
+          const shown = (node) => node.getBoundingClientRect().height > 0 && getComputedStyle(node).visibility === "visible";
+          return {
+            text: trouble.textContent,
+            example: shown(document.getElementById("example")),
+            body: shown(root.querySelector(".body")),
+          };
+        }),
+      );
+      assert.match(text, /'wasm-unsafe-eval' to script-src/);
+      assert.ok(example);
+      assert.ok(!body);
+    });
+
+    it("shows its own content until the kernel is there, in the space that it will take", async () => {
+      await page.goto(`${site.origin}/waiting.html`);
+      const look = () =>
+        page.evaluate(() => {
+          const example = document.getElementById("example");
+          return {
+            example: example.getBoundingClientRect().height > 0,
+            height: document.querySelector("kv-capacity").offsetHeight,
+            below: document.getElementById("below").getBoundingClientRect().top,
+          };
+        });
+      await until("the kernel to be held", () => page.evaluate(() => Boolean(window.release)));
+      const before = await look();
+      assert.ok(before.example);
+      await page.evaluate(() => release());
+      await until("the answer", () => page.evaluate(() => Boolean(document.querySelector("kv-capacity").plan)));
+      assert.deepEqual(await look(), { ...before, example: false });
+    });
+
+    it("reads in 320 pixels, and takes the page's colours, light and dark", async () => {
+      await fresh();
+      const overflowing = await page.evaluate(() => {
+        document.documentElement.style.width = "320px";
+        document.querySelector("main").style.paddingInline = "1rem";
+        document.querySelector("kv-capacity-table").run();
+        const out = [];
+        for (const host of document.querySelectorAll("kv-capacity, kv-capacity-table")) {
+          for (const node of host.shadowRoot.querySelectorAll("*")) {
+            if (node.closest("svg, .bar")) continue;
+            const box = node.getBoundingClientRect();
+            if (box.width > 0 && (box.right > 320.5 || box.left < -0.5)) out.push(`${node.localName}.${node.className} ${box.left} ${box.right}`);
+          }
+        }
+        document.documentElement.style.width = "";
+        return out;
+      });
+      assert.deepEqual(overflowing, []);
+      const colours = await page.evaluate(() => {
+        const look = () => {
+          const root = document.querySelector("kv-capacity").shadowRoot;
+          return [".sentence", ".cache", "#model"].map((part) => {
+            const style = getComputedStyle(root.querySelector(part));
+            return part === ".cache" ? style.backgroundColor : style.color;
+          });
+        };
+        document.documentElement.style.colorScheme = "light";
+        const light = look();
+        document.documentElement.style.colorScheme = "dark";
+        return { light, dark: look() };
+      });
+      for (let i = 0; i < 3; i++) assert.notEqual(colours.light[i], colours.dark[i]);
+    });
+
+    it("gives sliders and boxes 44 pixels to touch", async () => {
+      await fresh();
+      const heights = await page.evaluate(() =>
+        [...document.querySelector("kv-capacity").shadowRoot.querySelectorAll("input, select")].map((node) => node.offsetHeight),
+      );
+      assert.ok(heights.every((height) => height >= 44), heights.join());
+    });
+
+    it("works when opened from disk", async () => {
+      await reader.open(pathToFileURL(`${process.env.KV_SITE ?? dist}/index.html`).href);
+      await reader.focus("#context");
+      await page.press("End");
+      assert.equal((await reader.told()).count.figure, "3");
+      assert.ok(await page.evaluate((tag) => document.querySelector(tag).matches(":defined"), host));
+    });
+  });
+}

@@ -1,0 +1,158 @@
+// What a reader does with the calculator and sees of it, in terms of the page.
+
+export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Asks until the answer is true-ish; says what was waited for when it never is. */
+export async function until(what, ask, patience = 10_000) {
+  const end = Date.now() + patience;
+  for (;;) {
+    const answer = await ask();
+    if (answer) return answer;
+    if (Date.now() > end) throw new Error(`waited in vain for ${what}`);
+    await wait(30);
+  }
+}
+
+export class Reader {
+  constructor(page) {
+    this.page = page;
+  }
+
+  async open(url) {
+    await this.page.goto(url);
+    await until("the first answer", () =>
+      this.page.evaluate(() => Boolean(document.querySelector("kv-capacity")?.plan)),
+    );
+  }
+
+  /** The middle of something, scrolled into view. */
+  middle(selector, host = "kv-capacity") {
+    return this.page.evaluate(
+      (host, selector) => {
+        const node = document.querySelector(host).shadowRoot.querySelector(selector);
+        node.scrollIntoView({ block: "center", behavior: "instant" });
+        const { left, top, width, height } = node.getBoundingClientRect();
+        return { x: left + width / 2, y: top + height / 2 };
+      },
+      host,
+      selector,
+    );
+  }
+
+  async click(selector, host) {
+    const { x, y } = await this.middle(selector, host);
+    await this.page.click(x, y);
+  }
+
+  focus(selector) {
+    return this.page.evaluate((selector) => {
+      const node = document.querySelector("kv-capacity").shadowRoot.querySelector(selector);
+      node.scrollIntoView({ block: "center", behavior: "instant" });
+      node.focus();
+    }, selector);
+  }
+
+  /** Chooses in a selector by the arrow keys. */
+  async choose(key, value) {
+    await this.focus(`#${key}`);
+    const steps = await this.page.evaluate(
+      (key, value) => {
+        const select = document.querySelector("kv-capacity").shadowRoot.querySelector(`#${key}`);
+        return [...select.options].findIndex((option) => option.value === value) - select.selectedIndex;
+      },
+      key,
+      value,
+    );
+    await this.page.press(steps < 0 ? "ArrowUp" : "ArrowDown", Math.abs(steps));
+    await until(`${key} to be ${value}`, async () => (await this.control(`#${key}`)).value === value);
+  }
+
+  /** Types a number into the box beside a slider and leaves it. */
+  async enter(key, text) {
+    await this.click(`.${key}-field .exact`);
+    await this.page.evaluate((key) => {
+      document.querySelector("kv-capacity").shadowRoot.querySelector(`.${key}-field .exact`).select();
+    }, key);
+    await this.page.press("Backspace");
+    await this.page.type(text);
+    await this.page.press("Tab");
+  }
+
+  /** Drags a slider's handle to a part of its way, 0 to 1. */
+  async drag(key, part) {
+    const { from, to } = await this.page.evaluate(
+      (key, part) => {
+        const range = document.querySelector("kv-capacity").shadowRoot.querySelector(`#${key}`);
+        range.scrollIntoView({ block: "center", behavior: "instant" });
+        const { left, top, width, height } = range.getBoundingClientRect();
+        const handle = 1.375 * Number.parseFloat(getComputedStyle(document.documentElement).fontSize);
+        const at = (share) => ({ x: left + handle / 2 + share * (width - handle), y: top + height / 2 });
+        const [min, max] = [Number(range.min), Number(range.max)];
+        return { from: at((range.valueAsNumber - min) / (max - min)), to: at(part) };
+      },
+      key,
+      part,
+    );
+    await this.page.drag(from, to, 12);
+  }
+
+  control(selector) {
+    return this.page.evaluate((selector) => {
+      const node = document.querySelector("kv-capacity").shadowRoot.querySelector(selector);
+      return {
+        value: node.value,
+        invalid: node.getAttribute("aria-invalid"),
+        valuetext: node.getAttribute("aria-valuetext"),
+        disabled: node.disabled,
+        max: node.max,
+      };
+    }, selector);
+  }
+
+  /** Everything that is told, as text. */
+  async told() {
+    return this.page.evaluate(() => {
+      const root = document.querySelector("kv-capacity").shadowRoot;
+      const text = (selector) => root.querySelector(selector).textContent.replaceAll("\u00a0", " ");
+      const figure = (name) => ({
+        figure: text(`.${name} .value b`) + (text(`.${name} .value i`) && ` ${text(`.${name} .value i`)}`),
+        small: text(`.${name} .small`),
+        title: root.querySelector(`.${name} .value`).title,
+      });
+      return {
+        token: figure("token"),
+        sequence: figure("sequence"),
+        room: figure("room"),
+        count: figure("count"),
+        sentence: text(".sentence"),
+        problem: text(".problem"),
+        context: text("#context-label"),
+        gpus: text("#gpus-label"),
+        legend: [...root.querySelectorAll(".legend li")].map((item) => item.textContent.replaceAll("\u00a0", " ")),
+        stale: root.querySelector(".stale") !== null,
+      };
+    });
+  }
+
+  /** The bar's segments in pixels, and the cuts in its cache. */
+  bar() {
+    return this.page.evaluate(() => {
+      const bar = document.querySelector("kv-capacity").shadowRoot.querySelector(".bar");
+      const box = bar.getBoundingClientRect();
+      const end = bar.querySelector(".end")?.getBoundingClientRect();
+      return {
+        width: box.width,
+        segments: [...bar.querySelectorAll(".segment")].map((node) => {
+          const { left, width } = node.getBoundingClientRect();
+          return { kind: node.classList[1], left: left - box.left, width };
+        }),
+        cuts: (bar.querySelector("path")?.getAttribute("d") ?? "").split("M").length - 1,
+        end: end ? end.left - box.left : null,
+      };
+    });
+  }
+
+  plan() {
+    return this.page.evaluate(() => document.querySelector("kv-capacity").plan);
+  }
+}
