@@ -1,0 +1,116 @@
+// Builds everything that a page or the command line loads, into web/dist/:
+//   kv-capacity.js                      classic script that holds all: kernel, elements, styles, English words
+//   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers
+//   cli.mjs                             the command line
+//   index.html, embed.html, …           the site, and locales/
+import { spawnSync } from "node:child_process";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
+import { Failure, runMain, say } from "../cpp/toolchain/terminal.mjs";
+import { pack, unpack } from "./pack.mjs";
+
+const web = join(projectFolder, "web");
+const dist = join(web, "dist");
+const kernels = join(projectFolder, "build/wasm");
+
+/** Configures and builds a CMake preset. The compiler's output is shown only when something fails, or on `verbose`. */
+export function buildPreset(preset, verbose = false) {
+  for (const args of [
+    ["--preset", preset],
+    ["--build", "--preset", preset, "--parallel", "2"],
+  ]) {
+    const { status, stdout } = spawnSync("cmake", args, {
+      cwd: projectFolder,
+      encoding: "utf8",
+      stdio: ["ignore", verbose ? "inherit" : "pipe", "inherit"],
+      maxBuffer: 1 << 28,
+    });
+    if (status !== 0) {
+      if (stdout) say(stdout);
+      throw new Failure(`Building the preset "${preset}" failed; the compiler's words are above.`);
+    }
+  }
+}
+
+/**
+ * The modules that only a build can give: "kernel:core" and "kernel:full" are the factories that Emscripten made,
+ * "kernel:core.wasm" and "kernel:full.wasm" their compiled bytes.
+ */
+const kernelModules = {
+  name: "kernels",
+  setup(build) {
+    const files = { core: "kernel", full: "kernel_full" };
+    build.onResolve({ filter: /^kernel:/ }, ({ path }) => ({ path, namespace: "kernel" }));
+    build.onLoad({ filter: /./, namespace: "kernel" }, ({ path }) => {
+      const [, name, wasm] = path.match(/^kernel:(\w+)(\.wasm)?$/) ?? [];
+      const file = join(kernels, `${files[name]}${wasm ?? ".mjs"}`);
+      if (!existsSync(file)) return { errors: [{ text: `${path} is not a kernel that is built (${file})` }] };
+      if (!wasm) return { contents: readFileSync(file, "utf8"), resolveDir: web };
+      const bytes = readFileSync(file);
+      const packed = pack(bytes);
+      if (!bytes.equals(unpack(packed))) return { errors: [{ text: `${path} does not survive packing` }] };
+      const contents = `import { unpack } from "./pack.mjs";\nexport default unpack(${JSON.stringify(packed)});`;
+      return { contents, resolveDir: web };
+    });
+  },
+};
+
+/** Style sheets become text, without what only their authors need. */
+const styleText = (esbuild) => ({
+  name: "styles",
+  setup(build) {
+    build.onLoad({ filter: /\.css$/ }, ({ path }) => {
+      const { code } = esbuild.transformSync(readFileSync(path, "utf8"), { loader: "css", minify: true });
+      return { contents: code.trim(), loader: "text" };
+    });
+  },
+});
+
+async function bundle(esbuild, entry, output, options) {
+  await esbuild.build({
+    entryPoints: [join(web, "src", entry)],
+    outfile: join(dist, output),
+    bundle: true,
+    minify: true,
+    charset: "ascii",
+    target: "es2022",
+    legalComments: "none",
+    logLevel: "warning",
+    plugins: [kernelModules, styleText(esbuild)],
+    ...options,
+  });
+}
+
+function copyPages() {
+  const files = readdirSync(web).filter((name) => /\.(html|css|svg|png|json)$/.test(name) && name !== "tsconfig.json");
+  for (const name of files) copyFileSync(join(web, name), join(dist, name));
+  mkdirSync(join(dist, "locales"), { recursive: true });
+  for (const name of readdirSync(join(web, "locales"))) {
+    const words = JSON.parse(readFileSync(join(web, "locales", name), "utf8"));
+    writeFileSync(join(dist, "locales", basename(name)), JSON.stringify(words));
+  }
+}
+
+/** Builds the kernels and the site. */
+export async function build() {
+  buildPreset("wasm");
+  const esbuild = await import("esbuild");
+  rmSync(dist, { recursive: true, force: true });
+  mkdirSync(dist, { recursive: true });
+  await bundle(esbuild, "classic.ts", "kv-capacity.js", { format: "iife" });
+  await bundle(esbuild, "module.ts", "kv-capacity.mjs", { format: "esm" });
+  await bundle(esbuild, "cli.ts", "cli.mjs", { format: "esm", platform: "node", banner: { js: "#!/usr/bin/env node" } });
+  chmodSync(join(dist, "cli.mjs"), 0o755);
+  copyFileSync(join(kernels, "kernel.wasm"), join(dist, "kv-capacity.wasm"));
+  copyPages();
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  await runMain(async () => {
+    await setup();
+    await build();
+    say(`Built ${dist}`);
+  });
+}

