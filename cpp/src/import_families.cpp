@@ -17,10 +17,10 @@ constexpr std::string_view kMlcRwkv = "mlc-llm rwkv5 and rwkv6 models: state in 
 // Sources: the model classes of transformers or of the model's own repository; each count was checked against the exact
 // total of a published checkpoint (tests/data/models.tsv, column params_check).
 constexpr std::array kFamilies = {
-    Family{"llama|yi|mistral|mixtral|ministral|ministral3|mistral3|smollm3|seed_oss|deepseek|arcee|internlm3|mimo|"
+    Family{"llama|yi|mistral|mixtral|ministral|ministral3|mistral3|smollm3|seed_oss|deepseek|arcee|internlm3|"
            "multi_modality|mllama",
            kBiasKeyOut},
-    Family{"granite|granitemoe|granitemoehybrid|granitemoeshared", kBiasKeyOut},
+    Family{"granite|granitemoe|granitemoehybrid|granitemoeshared", kBiasKeyOut | kSharedMlp},
     Family{"baichuan|xverse|internlm2|internlm2_5|olmo3_plain|phi3|phi4mm|nemotron-nas|deci", 0},
     Family{"internlm", kQkvBias | kOutBias},
     Family{"qwen2|qwen2_vl|qwen2_5_vl|qwen2_5_omni|qwen2_5_omni_thinker|qwen2_audio", kQkvBias},
@@ -32,45 +32,45 @@ constexpr std::array kFamilies = {
     Family{"gemma", kTied},
     Family{"gemma2", kTied | kFourNorms},
     Family{"gemma3|gemma3n", kTied | kFourNorms | kNormHeads},
-    Family{"gemma4", kTied | kFourNorms | kNormHeads},
+    Family{"gemma4", kTied | kFourNorms | kNormHeads | kDenseBeside},
     Family{"glm|chatglm", kQkvBias},
     Family{"glm4|glm4v", kQkvBias | kFourNorms},
     Family{"glm4_moe|glm4v_moe", kNormHeads | kRouterBias},
     Family{"glm_moe_dsa|glm4_moe_lite|deepseek_v3|deepseek_v32|kimi_k2|kimi_k25", kRouterBias},
-    Family{"deepseek_v2|minicpm3", 0},
+    Family{"deepseek_v2|minicpm3|mimo", 0},
     Family{"minicpm", 0},
     Family{"kimi_linear", kRouterBias},
-    Family{"deepseek_v4|kimi_k3|mimo_v2_flash|minimax_m3|step3p5|step3p7|step3p7_flash|falcon_perception|t5|mt5|umt5|"
-           "whisper|bart|mbart|rwkv|rwkv5|rwkv6|rwkv7|minimax|minimax_m1|minimax_text_01|recurrent_gemma|openelm|gpt_neo|"
-           "zamba2|olmo_hybrid",
-           kNoCount},
+    Family{
+        "deepseek_v4|kimi_k3|mimo_v2_flash|minimax_m3|step3p5|step3p7|step3p7_flash|falcon_perception|t5|mt5|umt5|"
+        "whisper|bart|mbart|rwkv|rwkv5|rwkv6|rwkv7|minimax|minimax_m1|minimax_text_01|recurrent_gemma|openelm|gpt_neo|"
+        "zamba2|olmo_hybrid",
+        kNoCount},
     Family{"minimax_m2", kNormRows | kRouterBias},
     Family{"gpt_oss", kSinks | kExpertBias | kBiasKeyOut},
-    Family{"gpt2", kNormBias | kPlainMlp | kQkvBias | kOutBias | kMlpBias | kPositions | kTied},
-    Family{"gpt_bigcode", kNormBias | kPlainMlp | kQkvBias | kOutBias | kMlpBias | kPositions | kTied},
-    Family{"gptj", kNormBias | kPlainMlp | kOneNorm | kMlpBias | kHeadBias},
+    Family{"gpt2|gpt_bigcode",
+           kNormBias | kPlainMlp | kQkvBias | kOutBias | kMlpBias | kPositions | kTied | kFourTimes},
+    Family{"gptj", kNormBias | kPlainMlp | kOneNorm | kMlpBias | kHeadBias | kFourTimes},
     Family{"gpt_neox", kNormBias | kPlainMlp | kQkvBias | kOutBias | kMlpBias},
-    Family{"opt", kNormBias | kPlainMlp | kQkvBias | kOutBias | kMlpBias | kPositions | kTied},
-    Family{"bloom", kNormBias | kPlainMlp | kQkvBias | kOutBias | kMlpBias | kEmbeddingNorm | kTied},
-    Family{"falcon|RefinedWeb|RefinedWebModel", kNormBias | kPlainMlp | kTied},
-    Family{"mpt", kPlainMlp | kTied},
+    Family{"opt", kNormBias | kPlainMlp | kQkvBias | kOutBias | kMlpBias | kPositions | kTied | kSpareRows},
+    Family{"bloom", kNormBias | kPlainMlp | kQkvBias | kOutBias | kMlpBias | kEmbeddingNorm | kTied | kFourTimes},
+    Family{"falcon|RefinedWeb|RefinedWebModel", kNormBias | kPlainMlp | kTied | kParallelNorm | kFourTimes},
+    Family{"mpt", kPlainMlp | kTied | kFourTimes},
     Family{"dbrx", 0},
     Family{"phi", kNormBias | kPlainMlp | kOneNorm | kQkvBias | kOutBias | kMlpBias | kHeadBias},
     Family{"phi3small", kNormBias | kQkvBias | kOutBias | kMlpBias | kTied},
     Family{"phimoe", kNormBias | kBiasKeyOut},
     Family{"starcoder2", kNormBias | kPlainMlp | kQkvBias | kOutBias | kMlpBias | kTied},
     Family{"stablelm", kNormBias},
-    Family{"cohere|cohere2", kOneNorm | kTied},
+    Family{"cohere|cohere2", kOneNorm | kTied | kNormRowsKey},
     Family{"olmo2|olmo3|olmoe", kNormRows},
     Family{"exaone4", kNormHeads},
     Family{"nemotron", kNormBias | kPlainMlp},
-    Family{"llama4", 0},
+    Family{"llama4", kSharedExpert},
     Family{"jamba", kStateNorms},
-    Family{"nemotron_h", kOneNorm | kPlainMlp},
+    Family{"nemotron_h", kMixerOnly | kPlainMlp},
     Family{"falcon_h1", kNoGatedNorm},
     Family{"bamba", kBiasKeyOut},
-    Family{"mamba|falcon_mamba", kOneNorm},
-    Family{"mamba2|mamba_ssm|mamba2_ssm", kOneNorm},
+    Family{"mamba|falcon_mamba|mamba2|mamba_ssm|mamba2_ssm", kMixerOnly},
     Family{"lfm2|lfm2_moe", kNormHeads | kTied | kAdjustedMlp},
 };
 
@@ -93,7 +93,8 @@ constexpr std::array kDefaults = {
     FieldDefault{"qwen3_next|qwen3_5|qwen3_5_moe", "head_dim", "256", kHf},
     FieldDefault{"gpt_bigcode|falcon|RefinedWebModel", "multi_query", "true", kHf},
     FieldDefault{"gpt2|gpt_bigcode", "max_position_embeddings", "1024", kHf},
-    FieldDefault{"opt", "max_position_embeddings", "2048", kHf},
+    FieldDefault{"opt|falcon", "max_position_embeddings", "2048", kHf},
+    FieldDefault{"gemma3", "max_position_embeddings", "131072", kHf},
     // Which layers slide.
     FieldDefault{"mistral|ministral|gemma2|starcoder2|cohere2", "sliding_window", "4096", kHf},
     FieldDefault{"gemma3", "sliding_window", "4096", kHf},
@@ -118,10 +119,11 @@ constexpr std::array kDefaults = {
     FieldDefault{"falcon_h1", "layer_pattern", "both", kHfModel},
     FieldDefault{"mamba|falcon_mamba|mamba2|mamba_ssm|mamba2_ssm|rwkv|rwkv5|rwkv6|rwkv7", "layer_pattern", "linear",
                  kHfModel},
-    FieldDefault{"bert|roberta|xlm-roberta|distilbert|albert|electra|deberta|deberta-v2|mpnet|modernbert|nomic_bert|new|"
-                 "camembert|longformer|big_bird|layoutlm|layoutlmv3|ernie|convbert|funnel|eurobert|jina_bert|t5encoder|"
-                 "vit|clip|siglip|siglip2|dinov2|wav2vec2|hubert|esm|gte|neobert",
-                 "layer_pattern", "encoder", kEncoder},
+    FieldDefault{
+        "bert|roberta|xlm-roberta|distilbert|albert|electra|deberta|deberta-v2|mpnet|modernbert|nomic_bert|new|"
+        "camembert|longformer|big_bird|layoutlm|layoutlmv3|ernie|convbert|funnel|eurobert|jina_bert|t5encoder|"
+        "vit|clip|siglip|siglip2|dinov2|wav2vec2|hubert|esm|gte|neobert",
+        "layer_pattern", "encoder", kEncoder},
     // Which state a recurrent layer keeps.
     FieldDefault{"minimax|minimax_m1|minimax_text_01", "linear_kind", "lightning", kRepository},
     FieldDefault{"rwkv5|rwkv6|rwkv7", "linear_kind", "rwkv", kMlcRwkv},
@@ -133,10 +135,12 @@ constexpr std::array kDefaults = {
     FieldDefault{"mamba|falcon_mamba|mamba_ssm|jamba", "mamba_d_state", "16", kHf},
     FieldDefault{"mamba2|mamba2_ssm|nemotron_h", "mamba_d_state", "128", kMambaSsm},
     FieldDefault{"falcon_h1|granitemoehybrid|bamba", "mamba_d_state", "256", kHf},
-    FieldDefault{"mamba|falcon_mamba|mamba2|mamba_ssm|mamba2_ssm|jamba|nemotron_h|falcon_h1|granitemoehybrid|bamba|zamba2",
-                 "mamba_d_conv", "4", kHf},
-    FieldDefault{"mamba|falcon_mamba|mamba2|mamba_ssm|mamba2_ssm|jamba|nemotron_h|falcon_h1|granitemoehybrid|bamba|zamba2",
-                 "mamba_expand", "2", kHf},
+    FieldDefault{
+        "mamba|falcon_mamba|mamba2|mamba_ssm|mamba2_ssm|jamba|nemotron_h|falcon_h1|granitemoehybrid|bamba|zamba2",
+        "mamba_d_conv", "4", kHf},
+    FieldDefault{
+        "mamba|falcon_mamba|mamba2|mamba_ssm|mamba2_ssm|jamba|nemotron_h|falcon_h1|granitemoehybrid|bamba|zamba2",
+        "mamba_expand", "2", kHf},
     FieldDefault{"mamba2|nemotron_h", "mamba_n_groups", "8", kHf},
     FieldDefault{"mamba2_ssm|falcon_h1|granitemoehybrid|bamba|zamba2", "mamba_n_groups", "1", kHf},
     FieldDefault{"mamba2|mamba2_ssm|nemotron_h", "mamba_head_dim", "64", kHf},
@@ -154,7 +158,8 @@ constexpr std::array kDefaults = {
     FieldDefault{"mpt", "expansion_ratio", "4", kHf},
     FieldDefault{"falcon|RefinedWeb|RefinedWebModel", "parallel_attn", "true", kHf},
     FieldDefault{"granitemoehybrid|bamba", "mamba_conv_bias", "true", kHf},
-    FieldDefault{"RefinedWeb", "new_decoder_architecture", "true", "the first Falcon 40B file, of that model type alone"},
+    FieldDefault{"RefinedWeb", "new_decoder_architecture", "true",
+                 "the first Falcon 40B file, of that model type alone"},
     FieldDefault{"qwen3_moe|qwen3_next|qwen2_moe", "decoder_sparse_step", "1", kHf},
     FieldDefault{"jamba", "expert_layer_period", "2", kHf},
     FieldDefault{"jamba", "expert_layer_offset", "1", kHf},

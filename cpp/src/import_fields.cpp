@@ -12,14 +12,15 @@ namespace {
 
 struct Spellings {
   std::string_view name;
-  std::string_view others;   ///< tried in order after the name; dots lead into objects
-  bool outside = false;      ///< may stand beside the language model, not only within it
+  std::string_view others;  ///< tried in order after the name; dots lead into objects
+  bool outside = false;     ///< may stand beside the language model, not only within it
 };
 
 constexpr std::array kSpellings = {
     Spellings{"num_hidden_layers", "n_layer|n_layers|num_layers|num_transformer_layers|num_blocks"},
     Spellings{"hidden_size", "n_embd|n_embed|d_model|dim|model_dim"},
-    Spellings{"num_attention_heads", "n_head|n_heads|num_heads|num_query_heads|attn_cfg.num_heads|decoder_attention_heads"},
+    Spellings{"num_attention_heads",
+              "n_head|n_heads|num_heads|num_query_heads|attn_cfg.num_heads|decoder_attention_heads"},
     Spellings{"num_key_value_heads",
               "num_key_value_heads_per_layer|num_kv_heads|n_head_kv|n_kv_heads|multi_query_group_num|"
               "attn_config.kv_n_heads|attn_cfg.num_heads_kv|num_attention_groups"},
@@ -57,7 +58,7 @@ constexpr std::array kSpellings = {
     Spellings{"conv_L_cache", "conv_l_cache"},
     Spellings{"index_head_dim", "indexer_head_dim"},
     Spellings{"num_kv_shared_layers", "num_shared_kv_layers"},
-    Spellings{"max_source_positions", ""},
+    Spellings{"head_size", "head_dim"},
 };
 
 constexpr std::string_view kNested[] = {"text_config", "llm_config", "language_config", "llm_cfg", "thinker_config"};
@@ -65,18 +66,62 @@ constexpr std::string_view kNested[] = {"text_config", "llm_config", "language_c
 /// Pieces of field names that speak of a cache other than one row of K and V for each token. A config of an unknown
 /// type with such a field, read by none of the rules, is refused.
 constexpr std::string_view kHints[] = {
-    "window", "sliding", "chunk_size", "ssm",       "mamba",       "state_size", "linear_attn", "linear_num",
-    "lru_",   "rwkv",    "lora_rank",  "layer_type", "block_type", "compress",   "index_",      "sparse_attention",
-    "recurr", "retention", "hybrid",   "kv_shared", "share_kv",    "cla_",       "use_cla",     "kv_source",
-    "cross_attention_layers", "global_head", "swa_", "time_mix", "short_conv", "conv_kernel", "conv_l_cache",
-    "attention_types", "attn_layer", "attention_pattern", "block_pattern", "layer_pattern", "memory_tokens", "latent",
-    "block_config", "full_attention", "global_attn", "local_attn", "delta_net", "gla_", "xlstm", "slstm",
+    "window",
+    "sliding",
+    "chunk_size",
+    "ssm",
+    "mamba",
+    "state_size",
+    "linear_attn",
+    "linear_num",
+    "lru_",
+    "rwkv",
+    "lora_rank",
+    "layer_type",
+    "block_type",
+    "compress",
+    "index_",
+    "sparse_attention",
+    "recurr",
+    "retention",
+    "hybrid",
+    "kv_shared",
+    "share_kv",
+    "cla_",
+    "use_cla",
+    "kv_source",
+    "cross_attention_layers",
+    "global_head",
+    "swa_",
+    "time_mix",
+    "short_conv",
+    "conv_kernel",
+    "conv_l_cache",
+    "attention_types",
+    "attn_layer",
+    "attention_pattern",
+    "block_pattern",
+    "layer_pattern",
+    "memory_tokens",
+    "latent",
+    "block_config",
+    "full_attention",
+    "conv_size",
+    "expand_k",
+    "expand_v",
+    "layer_group",
+    "global_attn",
+    "local_attn",
+    "delta_net",
+    "gla_",
+    "xlstm",
+    "slstm",
 };
 /// Names that contain a piece and mean something else.
 constexpr std::string_view kHarmless =
     "chunk_size_feed_forward|max_window_layers|use_sliding_window|quantization_config|q_lora_rank|o_lora_rank|"
     "encoder_no_repeat_ngram_size|compression_config|index_topk|index_n_heads|sliding_window_pattern|mamba_chunk_size|"
-    "lora_rank|index_share_for_mtp_iteration|use_short_conv|mm_window_size";
+    "lora_rank|index_share_for_mtp_iteration|mm_window_size";
 
 std::string_view strip_text(std::string_view model_type) {
   for (const std::string_view tail : {"_text_model", "_text", "_language"}) {
@@ -107,8 +152,9 @@ const Spellings* spellings_of(std::string_view name) {
 }
 
 bool counts_layers(const Value& object) {
-  for (const std::string_view name : {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers",
-                                      "layers_block_type", "layer_types", "block_configs", "decoder_layers"}) {
+  for (const std::string_view name :
+       {"num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_transformer_layers", "layers_block_type",
+        "layer_types", "block_configs", "decoder_layers"}) {
     if (object.get(name) != nullptr) return true;
   }
   return false;
@@ -142,7 +188,7 @@ bool switched_on(const Value& value) {
 
 }  // namespace
 
-Fields::Fields(const Value& root) {
+Fields::Fields(const Value& root) : root_(root) {
   levels_.push_back({&root, ""});
   for (bool deeper = true; deeper && levels_.size() < 5;) {
     deeper = false;
@@ -157,11 +203,6 @@ Fields::Fields(const Value& root) {
   // A language model that counts no layers, beside a config that does: the flat file is the model.
   const auto counted = std::ranges::find_if(levels_, [](const Level& level) { return counts_layers(*level.object); });
   if (counted != levels_.end()) std::rotate(levels_.begin(), counted, counted + 1);
-  if (counted != levels_.end() && counted != levels_.begin() && levels_.back().object != &root) {
-    // The whole config stays last; only what lies within the model moved behind it.
-    const auto whole = std::ranges::find_if(levels_, [&](const Level& level) { return level.object == &root; });
-    std::rotate(whole, whole + 1, levels_.end());
-  }
 
   for (const Level& level : levels_) {
     const Value* const type = level.object->get("model_type");
@@ -178,7 +219,15 @@ Fields::Fields(const Value& root) {
   family_ = find_family(model_type_);
 }
 
-Fields::Hit Fields::lookup(std::string_view name) const {
+const Fields::Hit& Fields::lookup(std::string_view name) {
+  // Names are literals, so the same question comes from the same place.
+  for (const Known& known : looked_up_) {
+    if (known.name.data() == name.data() && known.name.size() == name.size()) return known.hit;
+  }
+  const auto keep = [&](Hit hit) -> const Hit& {
+    looked_up_.push_back({name, std::move(hit)});
+    return looked_up_.back().hit;
+  };
   const Spellings* const row = spellings_of(name);
   const std::size_t depth = row != nullptr && row->outside ? levels_.size() : 1;
   Hit null;
@@ -188,7 +237,7 @@ Fields::Hit Fields::lookup(std::string_view name) const {
     for (std::string_view one = name; !one.empty();) {
       if (const Value* const found = walk(*level.object, one)) {
         Hit hit{found, level.path + std::string(one)};
-        if (!found->is(Kind::null)) return hit;
+        if (!found->is(Kind::null)) return keep(std::move(hit));
         if (null.value == nullptr) null = std::move(hit);
       }
       const std::size_t bar = rest.find('|');
@@ -196,7 +245,7 @@ Fields::Hit Fields::lookup(std::string_view name) const {
       rest = bar == std::string_view::npos ? std::string_view{} : rest.substr(bar + 1);
     }
   }
-  return null;
+  return keep(std::move(null));
 }
 
 void Fields::use(const Hit& hit) {
@@ -208,7 +257,7 @@ void Fields::use(const Hit& hit) {
 const Value* Fields::find(std::string_view name) { return lookup(name).value; }
 
 const Value* Fields::get(std::string_view name) {
-  const Hit hit = lookup(name);
+  const Hit& hit = lookup(name);
   if (hit.value == nullptr || hit.value->is(Kind::null)) return nullptr;
   if (hit.value->is(Kind::string) && hit.value->text == "auto") return nullptr;
   use(hit);
@@ -216,8 +265,8 @@ const Value* Fields::get(std::string_view name) {
 }
 
 std::string Fields::path_of(std::string_view name) {
-  Hit hit = lookup(name);
-  return hit.value != nullptr ? std::move(hit.path) : levels_.front().path + std::string(name);
+  const Hit& hit = lookup(name);
+  return hit.value != nullptr ? hit.path : levels_.front().path + std::string(name);
 }
 
 void Fields::refuse(ErrorCode code, std::string_view name, std::string message) {
@@ -232,9 +281,8 @@ void Fields::defaulted(std::string_view name, std::string value, std::string_vie
 }
 
 const FieldDefault* Fields::fall_back(std::string_view name) {
-  if (lookup(name).value != nullptr && !(lookup(name).value->is(Kind::string) && lookup(name).value->text == "auto")) {
-    return nullptr;
-  }
+  const Value* const said = lookup(name).value;
+  if (said != nullptr && !(said->is(Kind::string) && said->text == "auto")) return nullptr;
   const FieldDefault* const row = find_default(model_type_, name);
   if (row != nullptr) defaulted(row->field, std::string(row->value), row->source);
   return row;

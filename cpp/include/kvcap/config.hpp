@@ -34,17 +34,24 @@ enum Trait : u32 {
   kPositions = 1u << 11,  ///< a learned table of positions
   kEmbeddingNorm = 1u << 12,
   kHeadBias = 1u << 13,
-  kHalfMlp = 1u << 14,      ///< intermediate_size counts gate and up together
-  kExpertBias = 1u << 15,   ///< router and experts have biases
-  kSinks = 1u << 16,        ///< one sink logit for each query head
-  kRouterBias = 1u << 17,   ///< a correction bias for each expert
-  kOutputGate = 1u << 18,   ///< the query projection also makes an output gate
-  kStateNorms = 1u << 19,   ///< norms over the step, B and C of a state-space layer
-  kSharedGate = 1u << 20,   ///< a gate of one output for the shared expert
-  kNoGatedNorm = 1u << 21,  ///< no norm inside a Mamba-2 layer
-  kAdjustedMlp = 1u << 22,  ///< intermediate_size × 2/3, rounded up to block_multiple_of
-  kDenseBeside = 1u << 23,  ///< a dense MLP beside the experts in every layer
-  kNoCount = 1u << 31,      ///< the cache is known, the parameter count is not
+  kHalfMlp = 1u << 14,       ///< intermediate_size counts gate and up together
+  kExpertBias = 1u << 15,    ///< router and experts have biases
+  kSinks = 1u << 16,         ///< one sink logit for each query head
+  kRouterBias = 1u << 17,    ///< a correction bias for each expert
+  kOutputGate = 1u << 18,    ///< the query projection also makes an output gate
+  kStateNorms = 1u << 19,    ///< norms over the step, B and C of a state-space layer
+  kSharedGate = 1u << 20,    ///< a gate of one output for the shared expert
+  kNoGatedNorm = 1u << 21,   ///< no norm inside a Mamba-2 layer
+  kAdjustedMlp = 1u << 22,   ///< intermediate_size × 2/3, rounded up to block_multiple_of
+  kDenseBeside = 1u << 23,   ///< a dense MLP beside the experts, three norms more and scales of the router
+  kMixerOnly = 1u << 24,     ///< a layer is one norm and one part: attention, state, MLP or experts
+  kSharedExpert = 1u << 25,  ///< one shared expert as wide as the others, not stated
+  kSpareRows = 1u << 26,     ///< the table of positions has two rows more
+  kParallelNorm = 1u << 27,  ///< one norm where parallel_attn, unless new_decoder_architecture
+  kFourTimes = 1u << 28,     ///< the MLP is expansion_ratio (4) times as wide as the model where it is not stated
+  kSharedMlp = 1u << 29,     ///< shared_intermediate_size is the MLP of layers without experts
+  kNormRowsKey = 1u << 30,   ///< kNormRows where use_qk_norm
+  kNoCount = 1u << 31,       ///< the cache is known, the parameter count is not
 };
 
 /// A family by its model_type (without a closing "_text"); nullptr when unknown.
@@ -75,7 +82,7 @@ class Fields {
   [[nodiscard]] bool has_trait(Trait trait) const noexcept {
     return family_ != nullptr && (family_->traits & trait) != 0;
   }
-  [[nodiscard]] const json::Value& root() const noexcept { return *levels_.back().object; }
+  [[nodiscard]] const json::Value& root() const noexcept { return root_; }
   [[nodiscard]] const json::Value& text_model() const noexcept { return *levels_.front().object; }
 
   /// The field under any of its spellings, null included; nullptr when absent. Marks nothing.
@@ -114,14 +121,20 @@ class Fields {
     const json::Value* value = nullptr;
     std::string path;
   };
-  Hit lookup(std::string_view name) const;
+  const Hit& lookup(std::string_view name);
   void use(const Hit& hit);
   u64 read_whole(const json::Value& value, std::string_view path, u64 max);
   const FieldDefault* fall_back(std::string_view name);
 
-  std::vector<Level> levels_;  ///< the language model first, the whole config last
+  const json::Value& root_;
+  std::vector<Level> levels_;  ///< the language model first, then what it stands in
   std::string model_type_;
   const Family* family_ = nullptr;
+  struct Known {
+    std::string_view name;
+    Hit hit;
+  };
+  std::vector<Known> looked_up_;
   std::vector<const json::Value*> read_;
   std::vector<ImportedField> used_, defaulted_;
   std::optional<Error> error_;
@@ -135,6 +148,8 @@ enum class Role : unsigned char {
   linear,
   conv,
   none,
+  feed_forward,
+  experts,
   sparse_entries,
   heavy_entries,
   cross,

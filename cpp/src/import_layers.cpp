@@ -1,0 +1,800 @@
+// Which cache each layer keeps, from every form in which configs say so.
+#include <algorithm>
+#include <array>
+
+#include "kvcap/config.hpp"
+
+namespace kvcap {
+
+using json::Kind;
+using json::Value;
+
+namespace {
+
+constexpr u64 kMaxConfigLayers = 4096;
+constexpr u64 kMost = u64{1} << 31;
+
+struct RoleWords {
+  std::string_view words;
+  Role role;
+};
+
+/// Words of layer_types, layers_block_type and block_types.
+constexpr std::array kRoleWords = {
+    RoleWords{"full_attention|attention|full|global|global_attention|deepseek_sparse_attention|sparse_attention|"
+              "multi_latent_attention|mla|softmax_attention",
+              Role::full},
+    RoleWords{"sliding_attention|sliding_window_attention|sliding|swa|local|local_attention|window_attention|"
+              "sliding_window",
+              Role::window},
+    RoleWords{"chunked_attention", Role::chunked},
+    RoleWords{"linear_attention|mamba|mamba2|linear|recurrent|kda|gated_delta_net|gdn|lightning_attention|rwkv|ssm",
+              Role::linear},
+    RoleWords{"conv|short_conv", Role::conv},
+    RoleWords{"mlp|ffn", Role::feed_forward},
+    RoleWords{"moe", Role::experts},
+    RoleWords{"none|no_op|noop", Role::none},
+    RoleWords{"compressed_sparse_attention", Role::sparse_entries},
+    RoleWords{"heavily_compressed_attention", Role::heavy_entries},
+    RoleWords{"cross_attention", Role::cross},
+    RoleWords{"hybrid|parallel_hybrid", Role::both},
+};
+
+std::optional<Role> role_of_word(std::string_view word) {
+  for (const RoleWords& row : kRoleWords) {
+    if (in_list(row.words, word)) return row.role;
+  }
+  return std::nullopt;
+}
+
+/// Letters of hybrid_override_pattern (Nemotron-H) and of sliding_window_pattern as text (EXAONE 4).
+std::optional<Role> role_of_letter(char letter) {
+  switch (letter) {
+    case '*':
+    case 'G': return Role::full;
+    case 'L': return Role::window;
+    case 'M': return Role::linear;
+    case '-': return Role::feed_forward;
+    case 'E': return Role::experts;
+    default: return std::nullopt;
+  }
+}
+
+class LayerReader {
+ public:
+  explicit LayerReader(Fields& fields) : f_(fields) {}
+
+  LayerShapes read() {
+    if (f_.find("num_hidden_layers") == nullptr && count_from_lists()) {
+      f_.defaulted("num_hidden_layers", digits(count_), "the length of the list of layers");
+    } else {
+      // T5 counts its encoder first; the decoder holds the cache.
+      if (f_.get("num_decoder_layers") != nullptr || f_.get("decoder_layers") != nullptr) {
+        count_ = f_.whole(f_.get("num_decoder_layers") != nullptr ? "num_decoder_layers" : "decoder_layers",
+                          kMaxConfigLayers);
+      } else {
+        count_ = f_.need("num_hidden_layers", kMaxConfigLayers);
+      }
+    }
+    if (f_.error()) return {};
+    out_.layers.resize(count_);
+    read_roles();
+    if (f_.error()) return {};
+    for (u64 i = 0; i < count_ && !f_.error(); ++i) fill(i);
+    if (!f_.error()) share();
+    return std::move(out_);
+  }
+
+ private:
+  bool count_from_lists() {
+    for (const std::string_view name : {"layer_types", "block_configs"}) {
+      const Value* const list = f_.find(name);
+      if (list != nullptr && list->is(Kind::array) && list->count() != 0 && list->count() <= kMaxConfigLayers) {
+        count_ = list->count();
+        return true;
+      }
+    }
+    return false;
+  }
+
+  void set_all(Role role) {
+    for (LayerSpec& layer : out_.layers) layer.role = role;
+  }
+
+  /// Calls `each(i, element)` for one element a layer. A list may be longer: the rest is of layers for prediction.
+  template <class Each>
+  void for_layers(std::string_view name, const Value& list, Each each) {
+    if (!list.is(Kind::array)) {
+      f_.refuse(ErrorCode::wrong_type, name,
+                json::describe(list) + " is not accepted: a list with one element a layer is");
+      return;
+    }
+    if (list.count() < count_) {
+      f_.refuse(ErrorCode::conflict, name,
+                "has " + digits(list.count()) + " elements for " + digits(count_) + " layers");
+      return;
+    }
+    u64 i = 0;
+    for (const Value& element : list) {
+      if (i == count_ || f_.error()) break;
+      each(i, element);
+      ++i;
+    }
+  }
+
+  /// The same for a list of layer numbers, counted from `base`.
+  template <class Each>
+  void for_numbers(std::string_view name, const Value& list, u64 base, Each each) {
+    if (!list.is(Kind::array)) {
+      f_.refuse(ErrorCode::wrong_type, name, json::describe(list) + " is not accepted: a list of layer numbers is");
+      return;
+    }
+    for (const Value& element : list) {
+      const auto number = json::to_whole(element, f_.path_of(name), base, count_ == 0 ? base : count_ - 1 + base);
+      if (!number) {
+        f_.refuse(number.error().code, name, number.error().message);
+        return;
+      }
+      each(*number - base);
+    }
+  }
+
+  void read_roles() {
+    const std::string_view pattern = f_.text("layer_pattern");
+    if (pattern == "linear") return set_all(Role::linear), attention_numbers(Role::full);
+    if (pattern == "both") return set_all(Role::both);
+
+    if (const Value* const blocks = f_.get("block_configs")) return read_blocks(*blocks);
+    if (const Value* const words = f_.get("layer_types")) {
+      return for_layers("layer_types", *words, [&](u64 i, const Value& word) { set_word("layer_types", i, word); });
+    }
+    if (const Value* const words = f_.get("block_types");
+        words != nullptr && words->is(Kind::array) && words->count() != 0) {
+      // A short list repeats.
+      u64 i = 0;
+      while (i < count_ && !f_.error()) {
+        for (const Value& word : *words) {
+          if (i < count_) set_word("block_types", i++, word);
+        }
+      }
+      // RecurrentGemma's attention is local.
+      for (LayerSpec& layer : out_.layers) {
+        if (layer.role == Role::full && f_.whole("attention_window_size", kMaxTokens) != 0) layer.role = Role::window;
+      }
+      return;
+    }
+    if (const Value* const letters = f_.get("hybrid_override_pattern"))
+      return read_letters("hybrid_override_pattern", *letters, false);
+    if (const Value* const ints = f_.get("hybrid_layer_pattern")) {
+      return for_layers("hybrid_layer_pattern", *ints, [&](u64 i, const Value& one) {
+        set_flag("hybrid_layer_pattern", i, one, Role::full, Role::window);
+      });
+    }
+    if (const Value* const ints = f_.get("attn_type_list")) {
+      return for_layers("attn_type_list", *ints,
+                        [&](u64 i, const Value& one) { set_flag("attn_type_list", i, one, Role::linear, Role::full); });
+    }
+    if (const Value* const kda = f_.get("linear_attn_config"); kda != nullptr && kda->is(Kind::object)) {
+      // Both lists count from 1; what is not linear attends.
+      const Value* const linear = f_.get("linear_attn_config.kda_layers");
+      if (linear == nullptr) {
+        return f_.refuse(ErrorCode::missing, "linear_attn_config.kda_layers", "says which layers are linear");
+      }
+      for_numbers("linear_attn_config.kda_layers", *linear, 1, [&](u64 i) { out_.layers[i].role = Role::linear; });
+      const Value* const full = f_.get("linear_attn_config.full_attn_layers");
+      if (full != nullptr && full->count() + linear->count() != count_) {
+        f_.refuse(ErrorCode::conflict, "linear_attn_config.full_attn_layers",
+                  "and kda_layers name " + digits(full->count() + linear->count()) + " layers of " + digits(count_));
+      }
+      return;
+    }
+    if (f_.whole("attn_layer_period", kMaxConfigLayers) != 0) {
+      const u64 period = f_.whole("attn_layer_period", kMaxConfigLayers);
+      const u64 offset = f_.whole("attn_layer_offset", kMaxConfigLayers);
+      for (u64 i = 0; i < count_; ++i) {
+        out_.layers[i].role = i >= offset && (i - offset) % period == 0 ? Role::full : Role::linear;
+      }
+      return;
+    }
+    if (const u64 interval = f_.whole("full_attention_interval", kMaxConfigLayers); interval != 0) {
+      for (u64 i = 0; i < count_; ++i) out_.layers[i].role = (i + 1) % interval == 0 ? Role::full : Role::linear;
+      return;
+    }
+    if (f_.get("attn_layer_indices") != nullptr) {
+      set_all(f_.find("conv_L_cache") != nullptr ? Role::conv : Role::linear);
+      return attention_numbers(Role::full);
+    }
+    if (const Value* const ratios = f_.get("compress_ratios")) {
+      return for_layers("compress_ratios", *ratios, [&](u64 i, const Value& one) {
+        const auto ratio = json::to_whole(one, f_.path_of("compress_ratios"), 0, kMaxTokens);
+        if (!ratio) return f_.refuse(ratio.error().code, "compress_ratios", ratio.error().message);
+        out_.layers[i].role = *ratio == 0 ? Role::window : Role::sparse_entries;
+      });
+    }
+    if (const Value* const list = f_.get("cross_attention_layers")) {
+      return for_numbers("cross_attention_layers", *list, 0, [&](u64 i) { out_.layers[i].role = Role::cross; });
+    }
+    if (f_.find("attention_types") != nullptr) return read_gpt_neo();
+    if (f_.whole("attention_chunk_size", kMaxTokens) != 0) return read_chunks();
+    read_windows();
+  }
+
+  void set_word(std::string_view name, u64 i, const Value& word) {
+    const auto role = word.is(Kind::string) ? role_of_word(word.text) : std::nullopt;
+    if (!role) {
+      return f_.refuse(
+          ErrorCode::unsupported, name,
+          "names " + json::describe(word) + " for layer " + digits(i) + ", a kind of layer that is not known");
+    }
+    out_.layers[i].role = *role;
+  }
+
+  void set_flag(std::string_view name, u64 i, const Value& value, Role zero, Role one) {
+    const auto flag = json::to_whole(value, f_.path_of(name) + "[" + digits(i) + "]", 0, 1);
+    if (!flag) return f_.refuse(flag.error().code, name, flag.error().message);
+    out_.layers[i].role = *flag == 0 ? zero : one;
+  }
+
+  void read_letters(std::string_view name, const Value& value, bool repeats) {
+    if (!value.is(Kind::string) || value.text.empty()) {
+      return f_.refuse(ErrorCode::wrong_type, name, json::describe(value) + " is not accepted: one letter a layer is");
+    }
+    if (!repeats && value.text.size() != count_) {
+      return f_.refuse(ErrorCode::conflict, name,
+                       "has " + digits(value.text.size()) + " letters for " + digits(count_) + " layers");
+    }
+    for (u64 i = 0; i < count_; ++i) {
+      const char letter = value.text[i % value.text.size()];
+      const auto role = role_of_letter(letter);
+      if (!role) {
+        return f_.refuse(ErrorCode::unsupported, name,
+                         "has the letter \"" + std::string(1, letter) + "\", a kind of layer that is not known");
+      }
+      out_.layers[i].role = *role;
+    }
+  }
+
+  void attention_numbers(Role role) {
+    if (const Value* const list = f_.get("attn_layer_indices")) {
+      for_numbers("attn_layer_indices", *list, 0, [&](u64 i) { out_.layers[i].role = role; });
+      if (list->count() != 0 && f_.whole("attn_cfg.d_conv", kMost) != 0) {
+        f_.refuse(ErrorCode::unsupported, "attn_cfg.d_conv",
+                  "gives attention layers a convolution whose state is not known");
+      }
+    }
+  }
+
+  /// Pruned models (Nemotron, DeciLM): each block says what is left of its attention.
+  void read_blocks(const Value& blocks) {
+    for_layers("block_configs", blocks, [&](u64 i, const Value& block) {
+      const Value* const attention = block.get("attention");
+      if (attention == nullptr) {
+        return f_.refuse(ErrorCode::missing, "block_configs", "has no attention in element " + digits(i));
+      }
+      const auto on = [&](std::string_view name) {
+        const Value* const value = attention->get(name);
+        return value != nullptr && !(value->is(Kind::boolean) && !value->truth);
+      };
+      out_.layers[i].role = Role::full;
+      if (on("no_op") || on("replace_with_linear")) {
+        out_.layers[i].role = Role::none;
+      } else if (on("window_length")) {
+        out_.layers[i].role = Role::window;
+      } else if (on("mamba")) {
+        out_.layers[i].role = Role::linear;
+      }
+    });
+    blocks_ = &blocks;
+  }
+
+  /// attention_types [[["global", "local"], 12]]: the words, repeated so many times.
+  void read_gpt_neo() {
+    const Value* const types = f_.get("attention_types");
+    u64 i = 0;
+    if (types != nullptr && types->is(Kind::array)) {
+      for (const Value& group : *types) {
+        if (!group.is(Kind::array) || group.count() != 2) break;
+        const Value& words = *group.begin();
+        auto second = group.begin();
+        ++second;
+        const auto times = json::to_whole(*second, f_.path_of("attention_types"), 1, kMaxConfigLayers);
+        if (!times || !words.is(Kind::array) || words.count() == 0) break;
+        for (u64 repeat = 0; repeat < *times && i < count_; ++repeat) {
+          for (const Value& word : words) {
+            if (i < count_) set_word("attention_types", i++, word);
+          }
+        }
+      }
+    }
+    if (i < count_) f_.refuse(ErrorCode::conflict, "attention_types", "does not name a kind for every layer");
+  }
+
+  /// Llama 4: layers with rotary positions attend within a chunk, the others to everything.
+  void read_chunks() {
+    if (const Value* const flags = f_.get("no_rope_layers"); flags != nullptr && flags->count() != 0) {
+      return for_layers("no_rope_layers", *flags, [&](u64 i, const Value& one) {
+        set_flag("no_rope_layers", i, one, Role::full, Role::chunked);
+      });
+    }
+    const u64 interval = f_.whole("no_rope_layer_interval", kMaxConfigLayers);
+    if (interval == 0) {
+      return f_.refuse(ErrorCode::unsupported, "attention_chunk_size",
+                       "is given, but not which layers attend within a chunk");
+    }
+    for (u64 i = 0; i < count_; ++i) out_.layers[i].role = (i + 1) % interval == 0 ? Role::full : Role::chunked;
+  }
+
+  void read_windows() {
+    if (!f_.truth("use_sliding_window", true)) {
+      f_.get("sliding_window");
+      return;
+    }
+    const u64 window = f_.whole("sliding_window", kMaxTokens);
+    if (window == 0) return;
+    const u64 longest = context();
+    if (longest != 0 && window >= longest) return;  // it never fills
+    const Value* const pattern = f_.get("sliding_window_pattern");
+    if (pattern != nullptr && pattern->is(Kind::string)) return read_letters("sliding_window_pattern", *pattern, true);
+    if (const u64 every = f_.whole("sliding_window_pattern", kMaxConfigLayers); every != 0) {
+      for (u64 i = 0; i < count_; ++i) out_.layers[i].role = (i + 1) % every == 0 ? Role::full : Role::window;
+      return;
+    }
+    if (f_.find("use_sliding_window") != nullptr && f_.whole("max_window_layers", kMaxConfigLayers) != 0) {
+      const u64 from = f_.whole("max_window_layers", kMaxConfigLayers);
+      for (u64 i = from; i < count_; ++i) out_.layers[i].role = Role::window;
+      return;
+    }
+    if (f_.text("sliding_layers") == "all") return set_all(Role::window);
+    if (f_.family() == nullptr) {
+      f_.refuse(ErrorCode::unsupported, "sliding_window",
+                "is given, but neither the config nor its model type \"" + std::string(f_.model_type()) +
+                    "\" says which layers slide");
+    }
+  }
+
+  u64 context() {
+    const Value* const value = f_.find("max_position_embeddings");
+    if (value == nullptr) return 0;
+    const auto whole = json::to_whole(*value, "max_position_embeddings", 0, kMaxTokens);
+    return whole ? *whole : 0;
+  }
+
+  void fill(u64 i) {
+    LayerSpec& layer = out_.layers[i];
+    switch (layer.role) {
+      case Role::full: layer.runs.push_back(attention(i, LayerKind::full)); break;
+      case Role::window: layer.runs.push_back(windowed(i)); break;
+      case Role::chunked: {
+        LayerRun run = attention(i, LayerKind::chunked);
+        run.window_tokens = static_cast<u32>(f_.need("attention_chunk_size", kMaxTokens));
+        layer.runs.push_back(run);
+        break;
+      }
+      case Role::linear: layer.runs.push_back(recurrent()); break;
+      case Role::conv: layer.runs.push_back(short_convolution()); break;
+      case Role::none:
+      case Role::feed_forward:
+      case Role::experts: layer.runs.push_back(one(LayerKind::none)); break;
+      case Role::sparse_entries:
+      case Role::heavy_entries: compressed(i); break;
+      case Role::cross: layer.runs.push_back(attention(i, LayerKind::cross)); break;
+      case Role::both:
+        layer.runs.push_back(attention(i, LayerKind::full));
+        layer.runs.push_back(recurrent());
+        break;
+    }
+    if (f_.truth("is_encoder_decoder", false)) {
+      LayerRun run = attention(i, LayerKind::cross);
+      run.source_tokens = static_cast<u32>(f_.whole("max_source_positions", kMaxTokens));
+      if (run.source_tokens == 0) {
+        f_.refuse(
+            ErrorCode::unsupported, "is_encoder_decoder",
+            "each decoder layer also keeps K and V of the encoder's input, whose length the config does not state");
+      }
+      layer.runs.push_back(run);
+    }
+  }
+
+  static LayerRun one(LayerKind kind) {
+    LayerRun run;
+    run.count = 1;
+    run.kind = kind;
+    return run;
+  }
+
+  u64 query_heads(u64 i) {
+    const auto heads = f_.whole_at("num_attention_heads", i, kMaxHeads);
+    if (!heads || *heads == 0) {
+      f_.need("num_attention_heads", kMaxHeads);
+      return 1;
+    }
+    return *heads;
+  }
+
+  u64 kv_heads(u64 i, u64 queries) {
+    if (blocks_ != nullptr) {
+      u64 at = 0;
+      for (const Value& block : *blocks_) {
+        if (at++ != i) continue;
+        const Value* const attention = block.get("attention");
+        if (attention == nullptr) break;
+        if (const Value* const own = attention->get("num_key_value_heads")) return whole_of(*own, "block_configs");
+        if (const Value* const group = attention->get("n_heads_in_group")) {
+          const u64 in_group = whole_of(*group, "block_configs");
+          if (in_group == 0 || queries % in_group != 0) {
+            f_.refuse(ErrorCode::not_divisible, "block_configs",
+                      "has " + digits(in_group) + " heads in a group, which do not divide " + digits(queries));
+            return 1;
+          }
+          return queries / in_group;
+        }
+      }
+    }
+    // Falcon and StarCoder: one head for all queries, whatever another field says.
+    if (f_.truth("multi_query", false) && !f_.truth("new_decoder_architecture", false)) return 1;
+    if (f_.find("multi_query_attention") != nullptr && !f_.truth("multi_query_attention", false)) return queries;
+    const auto heads = f_.whole_at("num_key_value_heads", i, kMaxHeads);
+    if (heads && *heads != 0) return *heads;
+    f_.defaulted("num_key_value_heads", digits(queries), "not stated: one for each query head");
+    return queries;
+  }
+
+  u64 whole_of(const Value& value, std::string_view name) {
+    const auto whole = json::to_whole(value, f_.path_of(name), 1, kMaxHeads);
+    if (whole) return *whole;
+    f_.refuse(whole.error().code, name, whole.error().message);
+    return 1;
+  }
+
+  u64 head_width(u64 i, u64 queries) {
+    if (const auto width = f_.whole_at("head_dim", i, kMaxWidth); width && *width != 0) return *width;
+    const u64 hidden = f_.need("hidden_size", kMaxWidth);
+    if (f_.error()) return 1;
+    if (hidden % queries != 0) {
+      f_.refuse(ErrorCode::missing, "head_dim",
+                "is not in this config, and hidden_size " + digits(hidden) + " is no multiple of " + digits(queries) +
+                    " heads");
+      return 1;
+    }
+    f_.defaulted("head_dim", digits(hidden / queries), "not stated: hidden_size ÷ num_attention_heads");
+    return hidden / queries;
+  }
+
+  bool has_latent() { return f_.truth("use_mla", true) && f_.whole("kv_lora_rank", kMaxWidth) != 0; }
+
+  /// Whether layer i owns an indexer (DeepSeek V3.2, GLM-5; sparse attention over full K and V in MiniMax M3).
+  u32 indexer(u64 i) {
+    if (const Value* const sparse = f_.get("sparse_attention_config"); sparse != nullptr && sparse->is(Kind::object)) {
+      const u64 width = f_.whole("sparse_attention_config.sparse_index_dim", kMaxWidth);
+      const Value* const on = f_.get("sparse_attention_config.use_sparse_attention");
+      if (width == 0 || (on != nullptr && on->is(Kind::boolean) && !on->truth)) return 0;
+      if (f_.find("sparse_attention_config.sparse_attention_freq") == nullptr) return static_cast<u32>(width);
+      const auto owns = f_.whole_at("sparse_attention_config.sparse_attention_freq", i, 1);
+      return owns && *owns == 1 ? static_cast<u32>(width) : 0;
+    }
+    const u64 width = f_.whole("index_head_dim", kMaxWidth);
+    if (width == 0) return 0;
+    if (const Value* const types = f_.get("indexer_types")) {
+      bool owns = false;
+      if (!types->is(Kind::array) || types->count() < count_) {
+        f_.refuse(ErrorCode::conflict, "indexer_types", "does not have one element a layer");
+        return 0;
+      }
+      u64 at = 0;
+      for (const Value& type : *types) {
+        if (at++ != i) continue;
+        owns = type.text == "full";
+        if (!owns && type.text != "shared") {
+          f_.refuse(ErrorCode::unsupported, "indexer_types",
+                    "names " + json::describe(type) + " for layer " + digits(i) + "; full and shared are known");
+        }
+      }
+      return owns ? static_cast<u32>(width) : 0;
+    }
+    if (const u64 every = f_.whole("index_topk_freq", kMaxConfigLayers); every > 1) {
+      // The rule behind GLM-5.2's list: the first layers, then one of each `every`.
+      const u64 offset = f_.whole("index_skip_topk_offset", kMaxConfigLayers);
+      const bool owns = (i + 1 < offset ? 0 : i + 1 - offset) % every == 0;
+      return owns ? static_cast<u32>(width) : 0;
+    }
+    return static_cast<u32>(width);
+  }
+
+  LayerRun attention(u64 i, LayerKind kind) {
+    LayerRun run = one(kind);
+    LayerSpec& layer = out_.layers[i];
+    const bool all = kind == LayerKind::full;
+    if (all && has_latent()) {
+      run.kind = LayerKind::latent;
+      run.latent_width =
+          static_cast<u32>(f_.whole("kv_lora_rank", kMaxWidth / 2) + f_.whole("qk_rope_head_dim", kMaxWidth / 2));
+      run.indexer_width = indexer(i);
+      layer.query_heads = static_cast<u32>(query_heads(i));
+      return run;
+    }
+    const u64 queries = query_heads(i);
+    layer.query_heads = static_cast<u32>(queries);
+    u64 heads = kv_heads(i, queries);
+    u64 key = 0, value = 0;
+    if (kind == LayerKind::window) {
+      if (const u64 own = f_.whole("swa_num_key_value_heads", kMaxHeads); own != 0) heads = own;
+      key = f_.whole("swa_head_dim", kMaxWidth);
+      value = f_.whole("swa_v_head_dim", kMaxWidth);
+      if (const u64 own = f_.whole("swa_num_attention_heads", kMaxHeads); own != 0)
+        layer.query_heads = static_cast<u32>(own);
+    } else if (all) {
+      key = f_.whole("global_head_dim", kMaxWidth);
+      if (const u64 own = f_.whole("num_global_key_value_heads", kMaxHeads); own != 0) heads = own;
+    }
+    if (key == 0) {
+      key = head_width(i, queries);
+      // Zero where a config of latent attention has it switched off.
+      if (value == 0) value = f_.whole("v_head_dim", kMaxWidth);
+    }
+    run.kv_heads = static_cast<u32>(heads);
+    run.key_width = static_cast<u32>(key);
+    run.value_width = static_cast<u32>(value != 0 ? value : key);
+    if (all && f_.truth("attention_k_eq_v", false)) run.value_width = 0;
+    if (all) run.indexer_width = indexer(i);
+    return run;
+  }
+
+  LayerRun windowed(u64 i) {
+    LayerRun run = attention(i, LayerKind::window);
+    u64 window = 0;
+    if (blocks_ != nullptr) {
+      u64 at = 0;
+      for (const Value& block : *blocks_) {
+        if (at++ != i) continue;
+        const Value* const inner = block.get("attention");
+        const Value* const length = inner != nullptr ? inner->get("window_length") : nullptr;
+        if (length != nullptr) window = whole_of(*length, "block_configs");
+      }
+    } else if (f_.find("attention_window_size") != nullptr || find_default(f_.model_type(), "attention_window_size")) {
+      window = f_.need("attention_window_size", kMaxTokens);
+    } else {
+      if (f_.find("use_sliding_window") != nullptr && !f_.truth("use_sliding_window", true)) {
+        f_.refuse(ErrorCode::conflict, "use_sliding_window", "is false, yet layer " + digits(i) + " is said to slide");
+      }
+      const auto own = f_.whole_at("sliding_window", i, kMaxTokens);
+      window = own ? *own : 0;
+      if (window == 0) {
+        f_.refuse(ErrorCode::missing, "sliding_window", "says how long the window of layer " + digits(i) + " is");
+      }
+    }
+    run.window_tokens = static_cast<u32>(window);
+    // DeepSeek V4: one entry serves as K and V in the layers without compression too.
+    if (f_.find("compress_ratios") != nullptr || f_.find("compress_rates") != nullptr) run.value_width = 0;
+    const u64 longest = context();
+    if (longest != 0 && window >= longest) {
+      run.kind = LayerKind::full;  // it never fills
+      run.window_tokens = 0;
+    }
+    return run;
+  }
+
+  /// DeepSeek V4 (transformers deepseek_v4): every layer keeps a window of raw entries; compressed layers one more
+  /// entry for each group of tokens, and those of the small groups an indexer's key with it. K serves as V.
+  void compressed(u64 i) {
+    LayerSpec& layer = out_.layers[i];
+    u64 ratio = 0;
+    bool indexed = layer.role == Role::sparse_entries;
+    if (f_.find("compress_ratios") != nullptr) {
+      const auto stated = f_.whole_at("compress_ratios", i, kMaxTokens);
+      ratio = stated ? *stated : 0;
+      indexed = ratio != 0 && ratio == smallest_ratio();
+    } else {
+      const std::string_view name =
+          indexed ? "compress_rates.compressed_sparse_attention" : "compress_rates.heavily_compressed_attention";
+      ratio = f_.need(name, kMaxTokens);
+    }
+    const LayerRun window = windowed(i);
+    layer.runs.push_back(window);
+    LayerRun entries = one(LayerKind::compressed);
+    entries.latent_width = static_cast<u32>(std::min<u64>(u64{window.kv_heads} * window.key_width, kMaxWidth));
+    entries.tokens_per_entry = static_cast<u32>(ratio);
+    if (indexed) entries.indexer_width = static_cast<u32>(f_.whole("index_head_dim", kMaxWidth));
+    layer.runs.push_back(entries);
+  }
+
+  u64 smallest_ratio() {
+    u64 smallest = 0;
+    for (u64 i = 0; i < count_ && smallest != 4; ++i) {
+      const auto ratio = f_.whole_at("compress_ratios", i, kMaxTokens);
+      if (ratio && *ratio != 0 && (smallest == 0 || *ratio < smallest)) smallest = *ratio;
+    }
+    return smallest;
+  }
+
+  const Format* state_format(const Format* fallback) {
+    const std::string_view name = f_.text("state_dtype");
+    if (name.empty()) {
+      f_.defaulted("state_dtype", std::string(fallback->id),
+                   "not stated: the dtype of the model (vLLM mamba_cache_dtype auto)");
+      return fallback;
+    }
+    const Format* const format = find_format(name);
+    if (format == nullptr || format->bits < 16) {
+      f_.refuse(ErrorCode::unsupported, "state_dtype", "\"" + std::string(name) + "\" is no known format of a state");
+      return fallback;
+    }
+    return format;
+  }
+
+  /// The shape behind every linear layer of the model (formulas: vLLM mamba_utils.py).
+  LayerRun recurrent() {
+    if (linear_ready_) return linear_;
+    linear_ready_ = true;
+    using S = RecurrentShape::Kind;
+    RecurrentShape& s = out_.recurrent;
+    const std::string_view stated = f_.text("linear_kind");
+    linear_ = one(LayerKind::recurrent);
+    linear_.conv_format = linear_.state_format = find_format("bf16");
+    u64 state = 0, conv = 0;
+    const auto times = [](u64 a, u64 b) {
+      const Wide product = Wide{a} * b;
+      return product > kMaxState ? kMaxState + 1 : static_cast<u64>(product);
+    };
+
+    if (f_.find("linear_attn_config") != nullptr) {
+      s.kind = S::kda;
+      s.heads = f_.need("linear_attn_config.num_heads", kMaxHeads);
+      s.key_width = s.value_width = f_.need("linear_attn_config.head_dim", kMaxWidth);
+      s.kernel = f_.need("linear_attn_config.short_conv_kernel_size", kMaxWidth);
+      state = times(s.heads, times(s.key_width, s.key_width));
+      conv = times(3 * s.heads * s.key_width, s.kernel - (s.kernel != 0));
+    } else if (f_.find("linear_num_value_heads") != nullptr ||
+               find_default(f_.model_type(), "linear_num_value_heads")) {
+      s.kind = S::delta;
+      s.heads = f_.need("linear_num_value_heads", kMaxHeads);
+      s.key_heads = f_.need("linear_num_key_heads", kMaxHeads);
+      s.key_width = f_.need("linear_key_head_dim", kMaxWidth);
+      s.value_width = f_.need("linear_value_head_dim", kMaxWidth);
+      s.kernel = f_.need("linear_conv_kernel_dim", kMaxWidth);
+      state = times(s.heads, times(s.key_width, s.value_width));
+      conv = times(2 * s.key_heads * s.key_width + s.heads * s.value_width, s.kernel - (s.kernel != 0));
+    } else if (stated == "lightning") {
+      s.kind = S::lightning;
+      s.heads = query_heads(0);
+      s.key_width = s.value_width = head_width(0, s.heads);
+      state = times(s.heads, times(s.key_width, s.key_width));
+    } else if (stated == "rwkv") {
+      s.kind = S::rwkv;
+      s.value_width = s.key_width = f_.need("head_size", kMaxWidth);
+      const u64 hidden = f_.need("hidden_size", kMaxWidth);
+      u64 inner = f_.whole("attention_hidden_size", kMaxWidth);
+      if (inner == 0) inner = hidden;
+      if (f_.error()) return linear_;
+      if (inner % s.key_width != 0) {
+        f_.refuse(ErrorCode::not_divisible, "head_size", "does not divide the width of the time mixing");
+        return linear_;
+      }
+      s.heads = inner / s.key_width;
+      state = times(s.heads, times(s.key_width, s.key_width));
+      conv = 2 * hidden;
+    } else if (stated == "griffin") {
+      s.kind = S::griffin;
+      s.inner = f_.whole("lru_width", kMaxWidth);
+      if (s.inner == 0) s.inner = f_.need("hidden_size", kMaxWidth);
+      s.kernel = f_.need("conv1d_width", kMaxWidth);
+      state = s.inner;
+      conv = times(s.inner, s.kernel - (s.kernel != 0));
+    } else if (stated == "mamba1" || (stated.empty() && f_.find("mamba_num_heads") == nullptr &&
+                                      f_.find("mamba_d_state") != nullptr && f_.find("mamba_dt_rank") != nullptr)) {
+      s.kind = S::mamba1;
+      s.state = f_.need("mamba_d_state", kMaxWidth);
+      s.kernel = f_.need("mamba_d_conv", kMaxWidth);
+      // Falcon-Mamba's expand contradicts intermediate_size, which counts; in a hybrid that is the MLP's.
+      if (f_.find("layer_types") == nullptr && f_.text("layer_pattern") == "linear")
+        s.inner = f_.whole("intermediate_size", kMaxWidth);
+      if (s.inner == 0) s.inner = times(f_.need("mamba_expand", 1024), f_.need("hidden_size", kMaxWidth));
+      state = times(s.inner, s.state);
+      conv = times(s.inner, s.kernel - (s.kernel != 0));
+    } else if (stated == "mamba2" || f_.find("mamba_num_heads") != nullptr || f_.find("mamba_d_state") != nullptr ||
+               find_default(f_.model_type(), "mamba_num_heads")) {
+      s.kind = S::mamba2;
+      s.state = f_.need("mamba_d_state", kMaxWidth);
+      s.kernel = f_.need("mamba_d_conv", kMaxWidth);
+      s.groups = f_.need("mamba_n_groups", kMaxHeads);
+      s.key_width = f_.whole("mamba_head_dim", kMaxWidth);
+      s.heads = f_.whole("mamba_num_heads", kMaxHeads);
+      if (s.heads == 0 || s.key_width == 0) {
+        u64 inner = f_.whole("mamba_inner", kMaxWidth);
+        if (inner == 0) inner = times(f_.need("mamba_expand", 1024), f_.need("hidden_size", kMaxWidth));
+        const u64 by = s.heads != 0 ? s.heads : f_.need("mamba_head_dim", kMaxWidth);
+        if (f_.error()) return linear_;
+        if (inner % by != 0) {
+          f_.refuse(ErrorCode::not_divisible, "mamba_expand", "× hidden_size is no whole number of heads");
+          return linear_;
+        }
+        (s.heads != 0 ? s.key_width : s.heads) = inner / by;
+      }
+      s.inner = times(s.heads, s.key_width);
+      state = times(s.inner, s.state);
+      conv = times(s.inner + 2 * s.groups * s.state, s.kernel - (s.kernel != 0));
+    } else {
+      f_.refuse(ErrorCode::unsupported, f_.find("layer_types") != nullptr ? "layer_types" : "model_type",
+                "has recurrent or linear layers of a kind whose state this config does not describe in known fields");
+    }
+    if (f_.error()) return linear_;
+    if (state > kMaxState || conv > kMaxState) {
+      f_.refuse(ErrorCode::out_of_range, "mamba_d_state",
+                "and the other sizes come to a state of more than 2^48 values");
+      return linear_;
+    }
+    linear_.state_values = state;
+    linear_.conv_values = conv;
+    linear_.state_format = state_format(linear_.state_format);
+    return linear_;
+  }
+
+  LayerRun short_convolution() {
+    LayerRun run = one(LayerKind::recurrent);
+    run.state_format = run.conv_format = find_format("bf16");
+    RecurrentShape& s = out_.conv;
+    s.kind = RecurrentShape::Kind::conv;
+    s.kernel = f_.need("conv_L_cache", kMaxWidth);
+    s.inner = f_.whole("conv_dim", kMaxWidth);
+    if (s.inner == 0) s.inner = f_.need("hidden_size", kMaxWidth);
+    run.conv_values = s.inner * (s.kernel - (s.kernel != 0));
+    if (run.conv_values > kMaxState)
+      f_.refuse(ErrorCode::out_of_range, "conv_L_cache", "makes a state of more than 2^48 values");
+    return run;
+  }
+
+  /// Layers that read another layer's cache.
+  void share() {
+    const auto drop = [&](u64 i) {
+      for (LayerRun& run : out_.layers[i].runs) run = one(LayerKind::shared);
+    };
+    if (const u64 shared = f_.whole("num_kv_shared_layers", kMaxConfigLayers); shared != 0) {
+      if (shared >= count_) {
+        f_.refuse(ErrorCode::conflict, "num_kv_shared_layers", "leaves no layer that owns a cache");
+        return;
+      }
+      for (u64 i = count_ - shared; i < count_; ++i) drop(i);
+    }
+    // Hunyuan: layers after the first of each group read the first one's cache.
+    if (f_.truth("use_cla", false)) {
+      const u64 factor = f_.need("cla_share_factor", kMaxConfigLayers);
+      for (u64 i = 0; factor != 0 && i < count_; ++i) {
+        if (i % factor != 0) drop(i);
+      }
+    }
+  }
+
+  Fields& f_;
+  u64 count_ = 0;
+  const Value* blocks_ = nullptr;
+  LayerShapes out_;
+  LayerRun linear_;
+  bool linear_ready_ = false;
+};
+
+}  // namespace
+
+LayerShapes read_layers(Fields& fields) { return LayerReader(fields).read(); }
+
+std::vector<LayerRun> run_lengths(std::span<const LayerSpec> layers) {
+  std::vector<LayerRun> out;
+  for (std::size_t i = 0; i < layers.size();) {
+    std::size_t end = i + 1;
+    while (end < layers.size() && layers[end].runs == layers[i].runs) ++end;
+    for (LayerRun run : layers[i].runs) {
+      run.count = static_cast<u32>(end - i);
+      if (!out.empty()) {
+        LayerRun last = out.back();
+        last.count = run.count;
+        if (last == run) {
+          out.back().count += run.count;
+          continue;
+        }
+      }
+      out.push_back(run);
+    }
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace kvcap
