@@ -83,7 +83,7 @@ function variantKey(hubId) {
 function models() {
   const rows = table("models.tsv", [
     "id", "hub_id", "name", "family", "layers", "parameters", "active_parameters", "native_weight_bytes",
-    "max_context", "layer_count", "query_heads", "vocabulary", "native_weights", "course", "source", "date",
+    "max_context", "layer_count", "query_heads", "vocabulary", "multimodal", "native_weights", "course", "source", "date",
   ]);
   const families = [];
   for (const row of rows) {
@@ -98,6 +98,7 @@ function models() {
     needWhole(row, "layer_count", 2 ** 16);
     needWhole(row, "query_heads", 2 ** 16);
     needWhole(row, "vocabulary", 2 ** 24);
+    needWhole(row, "multimodal", 1);
     need(row, row.layer_count !== "0", "layer_count must be stated");
     need(row, weightFormats.includes(row.native_weights), `native_weights "${row.native_weights}" is not a format`);
     need(row, /^([1-9]\d*)?$/.test(row.course), "course must be a position or empty");
@@ -112,7 +113,7 @@ function models() {
   return rows.map((row) => [
     row.id, row.hub_id, row.name, row.family, row.layers, row.parameters, row.active_parameters,
     row.native_weight_bytes, row.max_context, row.layer_count, row.query_heads, row.vocabulary,
-    row.native_weights, row.course === "" ? "" : "1",
+    row.multimodal, row.native_weights, row.course === "" ? "" : "1",
   ]);
 }
 

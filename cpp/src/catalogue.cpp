@@ -32,6 +32,7 @@ std::vector<CatalogueEntry> read_rows() {
     entry.layer_count = field.count();
     entry.query_heads = field.count();
     entry.vocabulary = field.count();
+    entry.multimodal = field.whole() != 0;
     entry.native_weights = field.text();
     entry.core = field.whole() != 0;
     rows.push_back(entry);
@@ -300,6 +301,7 @@ Result<Model> model_of(const CatalogueEntry& entry) {
   model.layer_count = entry.layer_count;
   model.query_heads = entry.query_heads;
   model.vocabulary = entry.vocabulary;
+  model.multimodal = entry.multimodal;
   model.max_context = entry.max_context;
   if (entry.parameters != 0) model.parameters = entry.parameters;
   if (entry.active_parameters != 0) model.active_parameters = entry.active_parameters;

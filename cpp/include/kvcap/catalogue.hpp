@@ -26,6 +26,7 @@ struct CatalogueEntry {
   u32 layer_count;
   u32 query_heads;
   u32 vocabulary;                   ///< entries of the output layer; 0 = unknown
+  bool multimodal;                  ///< reads images or sound too
   std::string_view native_weights;  ///< format id
   bool core;                        ///< plain attention, offered from the start of a course
 };

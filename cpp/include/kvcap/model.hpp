@@ -75,6 +75,7 @@ struct Model {
   u32 layer_count = 0;                       ///< layers as the model's config counts them; 0 = the sum of the runs
   u32 query_heads = 0;                       ///< never part of the cache; 0 = unknown
   u32 vocabulary = 0;  ///< entries of the output layer, which engines sample from; 0 = unknown
+  bool multimodal = false;  ///< reads images or sound too, which engines profile with
   u64 max_context = 0;                       ///< tokens; 0 = not stated
   std::optional<u64> parameters;             ///< all of them, every expert
   std::optional<u64> active_parameters;      ///< shown, never used
