@@ -1,7 +1,8 @@
 #include "kvcap/engine.hpp"
 
 #include <algorithm>
-#include <array>
+
+#include "reader.hpp"
 
 namespace kvcap {
 
@@ -41,71 +42,53 @@ std::string joined(std::string_view list) {
   return text;
 }
 
-/// "0.11.2" or "b5614" as a number that orders as versions do: 1000^2 × first +
-/// 1000 × second + third.
-Result<u64> to_version(std::string_view text, std::string_view field) {
-  const auto refuse = [&] {
-    return fail(
-        ErrorCode::malformed, field,
-        Text() << "the text \"" << text.substr(0, 40) << "\" is not accepted: a version such as 0.11.2 or b5614 is");
-  };
-  std::string_view rest = text;
+/// "0.11.2" or "b5614" as a number that orders as versions do: 1000^2 × first + 1000 × second + third. Nothing for
+/// other text.
+std::optional<u64> to_version(std::string_view rest) {
   if (rest.starts_with('b') || rest.starts_with('v')) rest.remove_prefix(1);
   u64 version = 0;
-  unsigned parts = 0;
-  while (parts < 3 && !rest.empty() && rest.front() >= '0' && rest.front() <= '9') {
+  u64 unit = 1'000'000;
+  do {
     u64 part = 0;
-    while (!rest.empty() && rest.front() >= '0' && rest.front() <= '9') {
-      part = part * 10 + static_cast<u64>(rest.front() - '0');
-      if (part > 999'999) return refuse();
-      rest.remove_prefix(1);
+    std::size_t digit_count = 0;
+    while (digit_count < rest.size() && rest[digit_count] >= '0' && rest[digit_count] <= '9') {
+      part = part * 10 + static_cast<u64>(rest[digit_count++] - '0');
+      // A build number stands alone ("b5614"); later parts of a dotted version are below 1000.
+      if (part > (unit == 1'000'000 ? 999'999 : 999)) return std::nullopt;
     }
-    // A build number stands alone ("b5614"); parts of a dotted version are
-    // below 1000.
-    if (parts != 0 && part > 999) return refuse();
-    version = parts == 0 ? part * 1'000'000 : version + part * (parts == 1 ? 1000 : 1);
-    ++parts;
-    if (rest.empty() || rest.front() != '.') break;
+    if (digit_count == 0) break;
+    version += part * unit;
+    unit /= 1000;
+    rest.remove_prefix(digit_count);
+    if (!rest.starts_with('.')) break;
     rest.remove_prefix(1);
-  }
-  if (parts == 0) return refuse();
-  return version;
+  } while (unit != 0);
+  return unit == 1'000'000 ? std::nullopt : std::optional(version);
 }
 
-Result<u64> read_option(const OptionSpec& spec, const json::Value& value, std::string_view field) {
+u64 read_option(const OptionSpec& spec, Label name, ObjectReader& in) {
   switch (spec.kind) {
     case OptionKind::whole:
-    case OptionKind::bytes: return json::to_whole(value, field, spec.min, spec.max);
-    case OptionKind::fraction: {
-      const auto share = json::to_fraction(value, field, {spec.min}, {spec.max});
-      if (!share) return std::unexpected(share.error());
-      return share->billionths;
-    }
-    case OptionKind::truth: {
-      const auto truth = json::to_truth(value, field);
-      if (!truth) return std::unexpected(truth.error());
-      return u64{*truth};
-    }
-    case OptionKind::version: {
-      const auto version = json::to_text(value, field);
-      if (!version) return std::unexpected(version.error());
-      return to_version(*version, field);
-    }
+    case OptionKind::bytes: return in.whole(name, 0, spec.min, spec.max);
+    case OptionKind::fraction: return in.fraction(name, 0, {spec.min}, {spec.max});
+    case OptionKind::truth: return in.truth(name, false) ? 1 : 0;
+    case OptionKind::version:
     case OptionKind::choice: break;
   }
-  const auto text = json::to_text(value, field);
-  if (!text) return std::unexpected(text.error());
+  const std::string_view text = in.text(name, "");
+  if (spec.kind == OptionKind::version) {
+    const auto version = to_version(text);
+    if (!version) in.refuse(ErrorCode::malformed, name, "is a version such as 0.11.2 or b5614");
+    return version.value_or(0);
+  }
   u64 index = 0;
   std::optional<u64> found;
   each_word(spec.choices, [&](std::string_view choice) {
-    if (choice == *text) found = index;
+    if (choice == text) found = index;
     ++index;
   });
-  if (!found) {
-    return fail(ErrorCode::unknown_id, field,
-                Text() << json::describe(value) << " is not accepted: one of " << joined(spec.choices) << " is");
-  }
-  return *found;
+  if (!found) in.refuse(ErrorCode::unknown_id, name, Text() << "is one of " << joined(spec.choices));
+  return found.value_or(0);
 }
 
 }  // namespace
@@ -122,31 +105,29 @@ Result<Options> parse_options(std::span<const OptionSpec> specs, const json::Val
   Options options{specs, {}};
   for (const auto& spec : specs) options.values.push_back({false, spec.has_fallback, spec.fallback});
   if (object == nullptr) return options;
-  if (!object->is(json::Kind::object)) {
-    return fail(ErrorCode::wrong_type, "options",
-                Text() << json::describe(*object) << " is not accepted: an object is");
-  }
+  const Path at{nullptr, "options"};
+  std::optional<Error> error;
+  ObjectReader in(*object, at, error);
+  if (!object->is(json::Kind::object)) in.refuse_kind("", *object, "an object");
   for (const json::Value& member : *object) {
-    std::string field = "options.";
-    field += member.key;
+    const std::string name(member.key);
     const auto spec = std::ranges::find_if(
         specs, [&](const OptionSpec& one) { return one.name == member.key || lists(one.aliases, member.key); });
     if (spec == specs.end()) {
-      std::string names;
-      for (const auto& one : specs) {
-        if (!names.empty()) names += ", ";
-        names += one.name;
-      }
-      return fail(ErrorCode::unknown_id, field, Text() << "is not an option of this engine, which has " << names);
+      Text message;
+      message << "is no option of this engine; these are:";
+      for (const auto& one : specs) message << " " << one.name;
+      in.refuse(ErrorCode::unknown_id, name.c_str(), message);
+      break;
     }
     OptionValue& slot = options.values[static_cast<std::size_t>(spec - specs.begin())];
-    const auto value = read_option(*spec, member, field);
-    if (!value) return std::unexpected(value.error());
-    if (slot.given && slot.value != *value) {
-      return fail(ErrorCode::conflict, field, "is given twice, with different values");
+    const u64 value = read_option(*spec, name.c_str(), in);
+    if (slot.given && slot.value != value) {
+      in.refuse(ErrorCode::conflict, name.c_str(), "is given twice, with different values");
     }
-    slot = {true, true, *value};
+    slot = {true, true, value};
   }
+  if (error) return std::unexpected(std::move(*error));
   return options;
 }
 

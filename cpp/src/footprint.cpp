@@ -90,11 +90,11 @@ SequenceCost sequence_cost(std::span<const LayerRun> runs, CacheFormats kv, u64 
 std::vector<Tokens> slope_changes(std::span<const LayerRun> runs) {
   std::vector<Tokens> at;
   for (const auto& run : runs) {
-    const bool bounded = run.kind == LayerKind::window || run.kind == LayerKind::chunked;
-    if (bounded && run.count != 0) at.push_back({run.window_tokens});
+    if (run.kind != LayerKind::window && run.kind != LayerKind::chunked) continue;
+    const Tokens window{run.window_tokens};
+    const auto place = std::lower_bound(at.begin(), at.end(), window);
+    if (place == at.end() || *place != window) at.insert(place, window);
   }
-  std::ranges::sort(at);
-  at.erase(std::unique(at.begin(), at.end()), at.end());
   return at;
 }
 

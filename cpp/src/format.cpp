@@ -14,6 +14,13 @@ constexpr std::string_view kDsMla =
     "vLLM fp8_ds_mla: 512 fp8 values, four fp32 scales and 64 bf16 rope values are 656 bytes";
 constexpr std::string_view kIndexer = "DeepSeek-V3.2 indexer key: 128 fp8 values and one fp32 scale are 132 bytes";
 constexpr std::string_view kBlock = "DeepSeek-V3 checkpoint: one fp32 scale for each 128 x 128 block";
+constexpr std::string_view kNf4 =
+    "bitsandbytes NF4: one fp32 scale for 64 values; scales of 8 bits and one fp32 for 256 of them when quantised "
+    "again";
+constexpr std::string_view kMlx = "MLX affine quantisation: one 16-bit scale and one 16-bit bias for each group";
+constexpr std::string_view kMix =
+    "bits per weight of published files: llama.cpp quantize README (Llama 2 and 3.1, 7B to 70B) and engine logs "
+    "(models of 7B and more)";
 constexpr std::string_view kGroup = "GPTQ and AWQ: one fp16 scale and one 4-bit zero point for each group";
 
 // Two groups to a block where one group's zero point is half a byte.
@@ -29,6 +36,15 @@ constexpr std::array kFormats = {
     Format{"int4_g128", 256, 133, 4, true, false, false, "", kGroup},
     Format{"int4_g64", 128, 69, 4, true, false, false, "", kGroup},
     Format{"int4_g32", 64, 37, 4, true, false, false, "", kGroup},
+    Format{"nf4", 64, 36, 4, true, false, false, "", kNf4},
+    Format{"nf4_dq", 16384, 8452, 4, true, false, false, "", kNf4},
+    Format{"mlx8_g64", 64, 68, 8, true, false, false, "", kMlx},
+    Format{"mlx6_g64", 64, 52, 6, true, false, false, "", kMlx},
+    Format{"mlx5_g64", 64, 44, 5, true, false, false, "", kMlx},
+    Format{"mlx4_g32", 32, 20, 4, true, false, false, "", kMlx},
+    Format{"mlx4_g64", 64, 36, 4, true, false, false, "", kMlx},
+    Format{"mlx4_g128", 128, 68, 4, true, false, false, "", kMlx},
+    Format{"mlx3_g64", 64, 28, 3, true, false, false, "", kMlx},
     Format{"mxfp4", 32, 17, 4, true, false, false, "", kOcp},
     Format{"nvfp4", 16, 9, 4, true, true, false, "", kNvfp4},
     Format{"q8_0", 32, 34, 8, true, true, false, "", kGgml},
@@ -51,6 +67,14 @@ constexpr std::array kFormats = {
     Format{"iq2_xxs", 256, 66, 2, true, false, false, "", kGgml},
     Format{"iq1_m", 256, 56, 1, true, false, false, "", kGgml},
     Format{"iq1_s", 256, 50, 1, true, false, false, "", kGgml},
+    Format{"q5_k_m", 8000, 5680, 5, true, false, false, "", kMix, 5650, 6030},
+    Format{"q5_k_s", 8000, 5520, 5, true, false, false, "", kMix, 5500, 5570},
+    Format{"q4_k_m", 8000, 4850, 4, true, false, false, "", kMix, 4800, 4890},
+    Format{"q4_k_s", 8000, 4580, 4, true, false, false, "", kMix, 4530, 4670},
+    Format{"q3_k_l", 8000, 4260, 3, true, false, false, "", kMix, 4190, 4300},
+    Format{"q3_k_m", 8000, 3910, 3, true, false, false, "", kMix, 3850, 4000},
+    Format{"q3_k_s", 8000, 3500, 3, true, false, false, "", kMix, 3470, 3640},
+    Format{"q2_k_m", 8000, 3350, 2, true, false, false, "", kMix, 2910, 3410},
     Format{"fp8_ds_mla", 576, 656, 8, false, true, true, "fp8_indexer", kDsMla},
     Format{"fp8_indexer", 128, 132, 8, false, false, false, "", kIndexer},
 };

@@ -157,6 +157,8 @@ export interface Answer {
   /** null when the parameter count is unknown. */
   weight_bytes: number | null;
   weight_bytes_per_gpu: number | null;
+  /** Of a mix of formats (q4_k_m, …): what published files come to. */
+  weight_bytes_range: [number, number] | null;
   kv_memory_bytes: number | null;
   kv_memory_bytes_per_gpu: number | null;
   /** Whole conversations, and the unrounded figure. null when the weights are unknown. */
@@ -191,9 +193,9 @@ export interface Answer {
     segments: MemorySegment[];
   } | null;
   /** Of one GPU, beside weights and cache (engines). */
-  parts: { code: string; bytes: number; low: number; high: number; confidence: Confidence }[];
+  parts: { code: string; bytes: number; reading: Reading; low: number; high: number; confidence: Confidence }[];
   /** Why reserved is more than written, by cause (engines). */
-  gaps: { code: string; bytes: number; confidence: Confidence }[];
+  gaps: { code: string; bytes: number; reading: Reading; low: number; high: number; confidence: Confidence }[];
   /** By figure name. */
   readings: Record<string, Reading>;
   confidence: Record<string, Confidence>;

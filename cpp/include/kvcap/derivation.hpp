@@ -20,13 +20,15 @@ struct Term {
 
 /// name = term op term … = value unit
 struct Step {
-  Label name;  ///< "kv_bytes_per_token", "weight_bytes", "sequences", …
-  Label part;  ///< the kind of layers that this is a part of the sum for; empty
-               ///< for the whole
+  Label name = "";  ///< "kv_bytes_per_token", "weight_bytes", "sequences", …
+  Label part = "";  ///< the kind of layers that this is a part of the sum for; empty for the whole
   std::vector<Term> terms;
   Wide value_millionths = 0;
-  Label unit;  ///< "bytes", "tokens", "conversations"
+  Label unit = "";  ///< "bytes", "tokens", "conversations"
   bool rounded_down = false;
+
+  /// Appends a term of a whole number; the first term of a step stands without its `op`.
+  Step& put(Label op, Wide value, Label of = "");
 };
 
 class Derivation {

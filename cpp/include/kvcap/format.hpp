@@ -20,8 +20,13 @@ struct Format {
   std::string_view indexer;  ///< format of an indexer's keys beside it; empty =
                              ///< the same format
   std::string_view source;
+  /// Of a mix, whose tensors are of several types: the least and the most bytes of a block seen in files; else 0. The
+  /// block is of 8000 values, so that bytes of a block are thousandths of a bit for each weight.
+  u32 low_bytes = 0;
+  u32 high_bytes = 0;
 
-  /// Bytes of `values` values, whole blocks.
+  [[nodiscard]] constexpr bool is_mix() const noexcept { return high_bytes != 0; }
+  /// Bytes of `values` values, whole blocks; of a mix the typical figure.
   [[nodiscard]] constexpr Wide bytes_of(Wide values) const noexcept {
     return ceil_div<Wide>(values, block_values) * block_bytes;
   }

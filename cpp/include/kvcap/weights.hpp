@@ -10,8 +10,9 @@ namespace kvcap {
 
 struct WeightBytes {
   Bytes bytes;
-  bool exact = false;  ///< stated, read from a file, or parameters × an unscaled
-                       ///< format of 16 bits or more
+  bool exact = false;  ///< stated, read from a file, or parameters × an unscaled format of 16 bits or more
+  /// Of a mix (q4_k_m, …): what published files come to; `bytes` is the typical figure. Both 0 otherwise.
+  Bytes low{}, high{};
 };
 
 /// Bytes of one copy of the model's weights stored as `format` (null: as the
