@@ -1,6 +1,6 @@
 /** The kernel inside the script: needs no request, so it starts from a file, in a sandboxed frame and across origins. */
 import create from "kernel:core";
 import bytes from "kernel:core.wasm";
-import { provideKernels } from "./kernel.js";
+import { compile, provideKernels } from "./kernel.js";
 
-provideKernels({ core: async () => create({ wasm: await WebAssembly.compile(bytes) }) });
+provideKernels({ core: async () => create({ wasm: await compile(bytes) }) });

@@ -15,9 +15,9 @@ export type WasmFactory = (options?: object) => Promise<WasmInstance> | WasmInst
 
 /** Where the two kernels come from: each flavour of the script brings its own. */
 export interface KernelSource {
-  /** Textbook, engines and catalogue. */
+  /** Textbook and catalogue. */
   core: () => Promise<WasmInstance> | WasmInstance;
-  /** The same, and the reading of configs and logs: loaded when somebody brings one. */
+  /** The same, the engines' rules, and the reading of configs and logs: loaded when somebody asks for them. */
   full?: () => Promise<WasmInstance> | WasmInstance;
 }
 
@@ -49,6 +49,18 @@ const SHARED = Symbol.for("kv-capacity.kernel.1");
 const holder = globalThis as { [SHARED]?: Shared };
 holder[SHARED] ??= {};
 const shared = holder[SHARED] as Shared;
+
+/** The smallest module there is. */
+const EMPTY = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
+
+/**
+ * Compiles a kernel. WebKit compiles what a policy forbids and refuses only to instantiate it, of which the small runtime
+ * never tells; so the smallest module is tried first.
+ */
+export async function compile(bytes: BufferSource): Promise<WebAssembly.Module> {
+  await WebAssembly.instantiate(EMPTY);
+  return WebAssembly.compile(bytes);
+}
 
 let source: KernelSource | undefined;
 
@@ -117,7 +129,7 @@ function wrap(instance: WasmInstance): Kernel {
 
 function troubleOf(error: unknown): KernelError {
   if (error instanceof KernelError) return error;
-  const detail = String((error as Error)?.message ?? error);
+  const detail = String((error as Error)?.message ?? error).slice(0, 200);
   if (typeof WebAssembly === "undefined") return new KernelError("no_wasm", detail);
   if (/unsafe-eval|content.security.policy|\bCSP\b/i.test(detail)) return new KernelError("csp", detail);
   if (/fetch|network|load|http|mime|magic/i.test(detail)) return new KernelError("network", detail);
@@ -156,7 +168,7 @@ function once(which: "core" | "full"): Promise<Kernel> {
 /** The page's kernel. */
 export const loadKernel = (): Promise<Kernel> => once("core");
 
-/** The kernel that reads configs and logs too. */
+/** The kernel that knows the engines and reads configs and logs too. */
 export const loadFullKernel = (): Promise<Kernel> => once("full");
 
 /** Whether an answer is a refusal. */
@@ -164,7 +176,9 @@ export function refused(answer: Answer | Failure): answer is Failure {
   return "error" in answer;
 }
 
-/** Whether the core kernel says that the full one is needed. */
+/** Whether the core kernel says that the full one is needed: for a config, or for an engine's rules. */
 export function needsFull(answer: Answer | Failure): boolean {
-  return refused(answer) && answer.error.code === "unsupported" && answer.error.field === "config";
+  if (!refused(answer)) return false;
+  const { code, field } = answer.error;
+  return code === "unsupported" && (field === "config" || field === "engine");
 }

@@ -6,6 +6,7 @@
  * - `contexts`: context lengths separated by spaces
  * - `auto`: fill at once, without a button
  */
+import base from "./base.css";
 import type { Answer, Failure, Kernel, LayerRun, ModelObject, Request } from "./contract.js";
 import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
 import { KernelError, loadKernel, refused } from "./kernel.js";
@@ -114,12 +115,12 @@ export class KvCapacityTable extends Base {
       this.#speech = speech;
       this.#build(this.#root);
     }
-    adopt(this.#root, css);
+    adopt(this.#root, base, css);
     if (!this.#kernel) loadKernel().then(this.#start, this.#fail);
   }
 
   adoptedCallback(): void {
-    if (this.#root && this.#base) adopt(this.#root, css);
+    if (this.#root && this.#base) adopt(this.#root, base, css);
   }
 
   attributeChangedCallback(): void {

@@ -2,6 +2,7 @@
  * <kv-capacity>: model, formats, GPUs and context in; four figures, a memory bar and a sentence out. It words and draws
  * the kernel's answer and computes no bytes of its own.
  */
+import base from "./base.css";
 import type { Answer, Catalogue, Failure, Kernel, Request, Term } from "./contract.js";
 import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
 import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./kernel.js";
@@ -235,7 +236,7 @@ export class KvCapacity extends Base {
       this.#speech = speech;
       this.#build(this.#root);
     }
-    adopt(this.#root, css);
+    adopt(this.#root, base, css);
     if (this.hasAttribute("link")) this.#readLink();
     if (this.#kernel) this.#queue();
     else loadKernel().then(this.#start, this.#fail);
@@ -243,7 +244,7 @@ export class KvCapacity extends Base {
 
   /** A document has its own style sheets. */
   adoptedCallback(): void {
-    if (this.#root && this.#built) adopt(this.#root, css);
+    if (this.#root && this.#built) adopt(this.#root, base, css);
   }
 
   #start = (kernel: Kernel): void => {
