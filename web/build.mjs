@@ -4,7 +4,16 @@
 //   cli.mjs                             the command line
 //   index.html, embed.html, …           the site, and locales/
 import { spawnSync } from "node:child_process";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
@@ -101,7 +110,11 @@ export async function build() {
   mkdirSync(dist, { recursive: true });
   await bundle(esbuild, "classic.ts", "kv-capacity.js", { format: "iife" });
   await bundle(esbuild, "module.ts", "kv-capacity.mjs", { format: "esm" });
-  await bundle(esbuild, "cli.ts", "cli.mjs", { format: "esm", platform: "node", banner: { js: "#!/usr/bin/env node" } });
+  await bundle(esbuild, "cli.ts", "cli.mjs", {
+    format: "esm",
+    platform: "node",
+    banner: { js: "#!/usr/bin/env node" },
+  });
   chmodSync(join(dist, "cli.mjs"), 0o755);
   copyFileSync(join(kernels, "kernel.wasm"), join(dist, "kv-capacity.wasm"));
   copyPages();

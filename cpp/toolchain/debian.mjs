@@ -8,7 +8,10 @@ const headerFolders = ["/usr/include", "/usr/local/include", "/opt/homebrew/incl
 const command = (name) => () => which(name) !== undefined;
 const header = (name) => () => headerFolders.some((folder) => existsSync(join(folder, name)));
 const file = (name) => () => existsSync(name);
-const either = (...tests) => () => tests.some((test) => test());
+const either =
+  (...tests) =>
+  () =>
+    tests.some((test) => test());
 
 /** Each need by the set-up stage that first has it: the Debian package and the test that it is there. */
 const needs = {

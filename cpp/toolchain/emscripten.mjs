@@ -4,7 +4,17 @@
 // package where it is new enough (Debian 13); else, on Debian 12, Debian 13's package unpacked into the
 // cache folder, which leaves the system as it is.
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, readdirSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { installPackages, isDebian, osRelease, updateLists, which } from "./debian.mjs";
 import { Failure, cacheFolder, runQuietly } from "./terminal.mjs";
@@ -14,7 +24,10 @@ const oldest = [3, 1, 69];
 const remedy = `Install Emscripten ${oldest.join(".")} or newer so that em++ is on PATH (emsdk, or Debian 13's package "emscripten").`;
 
 const newEnough = (text) => {
-  const version = text.match(/(\d+)\.(\d+)\.(\d+)/)?.slice(1).map(Number);
+  const version = text
+    .match(/(\d+)\.(\d+)\.(\d+)/)
+    ?.slice(1)
+    .map(Number);
   if (!version) return false;
   const differing = oldest.findIndex((part, index) => version[index] !== part);
   return differing === -1 || version[differing] > oldest[differing];
@@ -44,7 +57,10 @@ export function findEmscripten() {
 /** Installs Emscripten and returns its root folder. */
 export async function installEmscripten() {
   if (!isDebian()) throw new Failure(`No Emscripten was found. ${remedy}`);
-  const candidate = () => spawnSync("apt-cache", ["policy", "emscripten"]).stdout.toString().match(/Candidate: (\S+)/)?.[1];
+  const candidate = () =>
+    spawnSync("apt-cache", ["policy", "emscripten"])
+      .stdout.toString()
+      .match(/Candidate: (\S+)/)?.[1];
   if (!candidate()) await updateLists(["emscripten"]);
   if (newEnough(candidate() ?? "")) {
     await installPackages(["emscripten"]);
@@ -65,7 +81,9 @@ const packages = ["emscripten", "node-acorn", "binaryen", "libc6", "libstdc++6",
 async function unpackFromTrixie() {
   await installPackages(["clang-19", "lld-19", "llvm-19"].filter((name) => !existsSync(`/usr/share/doc/${name}`)));
   const archive = () =>
-    execFileSync("apt-get", ["indextargets", "--format", "$(REPO_URI)", "Codename: bookworm"], { encoding: "utf8" }).split("\n")[0];
+    execFileSync("apt-get", ["indextargets", "--format", "$(REPO_URI)", "Codename: bookworm"], {
+      encoding: "utf8",
+    }).split("\n")[0];
   if (!archive()) await updateLists(packages);
   if (!archive()) throw new Failure(`No Debian archive is among the apt sources. ${remedy}`);
 
@@ -88,9 +106,18 @@ async function unpackFromTrixie() {
     ];
     const network = `Check the network and try again. Or: ${remedy}`;
     await runQuietly("Reading the list of Debian 13's packages", network, "apt-get", [...options, "update"]);
-    await runQuietly("Fetching Emscripten 3.1.69 (246 MB)", network, "apt-get", [...options, "download", ...packages], { cwd: lists });
+    await runQuietly("Fetching Emscripten 3.1.69 (246 MB)", network, "apt-get", [...options, "download", ...packages], {
+      cwd: lists,
+    });
     // What a 32-bit, single-threaded, statically linked module never uses is two thirds of it all.
-    const unused = ["*/wasm64-emscripten", "*/wasm32-emscripten/pic", "*/wasm32-emscripten/lto-pic", "*-mt*.a", "*-ww*.a", "*/emscripten/test"];
+    const unused = [
+      "*/wasm64-emscripten",
+      "*/wasm32-emscripten/pic",
+      "*/wasm32-emscripten/lto-pic",
+      "*-mt*.a",
+      "*-ww*.a",
+      "*/emscripten/test",
+    ];
     const unpack =
       'from=$1 to=$2; shift 2; for deb in "$from"/*.deb; do dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$to" "$@"; done';
     const excludes = unused.map((pattern) => `--exclude=${pattern}`);

@@ -63,7 +63,8 @@ async function alone(work) {
       mkdirSync(lock);
       break;
     } catch (error) {
-      if (error.code !== "EEXIST") throw new Failure(`${lock} cannot be made (${error.code}). Is the disk full or read-only?`);
+      if (error.code !== "EEXIST")
+        throw new Failure(`${lock} cannot be made (${error.code}). Is the disk full or read-only?`);
     }
     const pid = owner();
     if (pid && !alive(pid)) rmSync(lock, { recursive: true, force: true });

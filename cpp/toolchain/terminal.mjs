@@ -9,8 +9,7 @@ import { join } from "node:path";
 export class Failure extends Error {}
 
 /** Where everything lives that a second clone should not have to fetch again. */
-export const cacheFolder = () =>
-  join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "kv-capacity");
+export const cacheFolder = () => join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "kv-capacity");
 
 export const say = (text) => process.stderr.write(`${text}\n`);
 

@@ -1,0 +1,172 @@
+// npm run check: everything that can be found wrong without running the program. With --fix (npm run format) it
+// formats instead. Each check is a name and a function that returns what it found wrong, as text; "" is well.
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
+import { cacheFolder, runMain } from "../cpp/toolchain/terminal.mjs";
+
+const fix = process.argv.includes("--fix");
+
+/** Runs a command in the project's folder and returns its exit status and all that it printed. */
+function run(command, args) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: projectFolder, stdio: ["ignore", "pipe", "pipe"] });
+    let output = "";
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (output += chunk));
+    child.on("error", (error) => resolve({ status: 127, output: String(error) }));
+    child.on("close", (status) => resolve({ status, output }));
+  });
+}
+
+async function complaints(command, args) {
+  const { status, output } = await run(command, args);
+  return status === 0 ? "" : output || `${command} ended with status ${status}`;
+}
+
+const read = (path) => readFileSync(join(projectFolder, path), "utf8");
+
+/** Files of the project: those that git knows or would add; without git, all but what is built. */
+function projectFiles() {
+  const git = spawnSync("git", ["ls-files", "-co", "--exclude-standard"], { cwd: projectFolder, encoding: "utf8" });
+  const names =
+    git.status === 0
+      ? git.stdout.split("\n")
+      : readdirSync(projectFolder, { recursive: true }).filter(
+          (name) => !/^(build|node_modules|\.git|web\/dist)\b/.test(name),
+        );
+  return names.filter(
+    (name) => name && existsSync(join(projectFolder, name)) && /\.\w+$|^[^/]+$|^\.ci\/run$/.test(name),
+  );
+}
+
+const cppFiles = () => projectFiles().filter((name) => /\.(cpp|hpp)$/.test(name));
+const textFiles = () =>
+  projectFiles().filter((name) =>
+    /\.(cpp|hpp|[cm]?[jt]s|json|css|html|md|cmake|txt|tsv|jsonl|yml)$|run$|^\./.test(name),
+  );
+
+/** The project's top level holds these and nothing else, so that a reader finds the way. */
+function layout() {
+  const known = [
+    "cpp",
+    "web",
+    "tests",
+    "CMakeLists.txt",
+    "CMakePresets.json",
+    "package.json",
+    "package-lock.json",
+    "README.md",
+    "LICENSE",
+  ];
+  const others = new Set(
+    projectFiles()
+      .map((name) => name.split("/")[0])
+      .filter((name) => !name.startsWith(".") && !known.includes(name)),
+  );
+  return [...others].map((name) => `${name} does not belong at the top level`).join("\n");
+}
+
+/** Dependencies are pinned to one version, and the lock file says the same and names no server. */
+function dependencies() {
+  const manifest = JSON.parse(read("package.json"));
+  const lock = JSON.parse(read("package-lock.json"));
+  const found = [];
+  for (const kind of ["dependencies", "devDependencies", "optionalDependencies"]) {
+    for (const [name, version] of Object.entries(manifest[kind] ?? {})) {
+      if (!/^\d+\.\d+\.\d+$/.test(version)) found.push(`package.json: ${name} is not pinned (${version})`);
+      if (lock.packages[`node_modules/${name}`]?.version !== version)
+        found.push(`package-lock.json: ${name} is not ${version}`);
+    }
+  }
+  for (const [path, entry] of Object.entries(lock.packages)) {
+    if (entry.resolved) found.push(`package-lock.json: ${path} names the server that it came from`);
+    if (path && !entry.integrity) found.push(`package-lock.json: ${path} has no integrity hash`);
+  }
+  return found.join("\n");
+}
+
+/** No file names a package registry: where packages come from is the business of the machine. */
+function hosts() {
+  const registry = /registry\.npmjs|registry\.yarnpkg|deb\.debian\.|pypi\.org|files\.pythonhosted/i;
+  return textFiles()
+    .filter((name) => registry.test(read(name)))
+    .map((name) => `${name} names a package registry`)
+    .join("\n");
+}
+
+/** clang-format marks every column; the file and the remedy are enough. */
+async function formatOfCpp() {
+  const found = await complaints("clang-format-19", ["--dry-run", "-Werror", ...cppFiles()]);
+  const names = new Set([...found.matchAll(/^(\S+?):\d+:\d+: error/gm)].map(([, name]) => name));
+  return names.size ? [...names].map((name) => `${name} is not formatted (npm run format)`).join("\n") : found;
+}
+
+/**
+ * clang-tidy over the core and the tests. A file that was well is not looked at again while it, the headers, the rules
+ * and the tool are the same; the record is in the cache folder, so a second clone profits too.
+ */
+async function tidy() {
+  const configured = await complaints("cmake", ["--preset", "release", "-DKVCAP_TESTS=ON"]);
+  if (configured) return configured;
+  // Writes the generated tables that the sources include.
+  const generated = await complaints("cmake", ["--build", "--preset", "release", "--target", "kvcap_data"]);
+  if (generated) return generated;
+  const record = join(cacheFolder(), "tidy");
+  mkdirSync(record, { recursive: true });
+  const files = cppFiles();
+  const common = createHash("sha256").update((await run("clang-tidy-19", ["--version"])).output);
+  for (const name of [
+    ...files.filter((file) => file.endsWith(".hpp")),
+    ".clang-tidy",
+    "CMakeLists.txt",
+    "cpp/data/generate.mjs",
+  ]) {
+    common.update(read(name));
+  }
+  const waiting = files
+    .filter((name) => /^cpp\/src\/.*\.cpp$/.test(name))
+    .map((name) => ({ name, mark: join(record, common.copy().update(name).update(read(name)).digest("hex")) }))
+    .filter(({ mark }) => !existsSync(mark));
+  const found = [];
+  const worker = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const { status, output } = await run("clang-tidy-19", ["-p", "build/release", "--quiet", next.name]);
+      if (status === 0) writeFileSync(next.mark, "");
+      else found.push(output.replace(/^\d+ warnings? .*\n|^Suppressed .*\n|^Use -header.*\n/gm, ""));
+    }
+  };
+  await Promise.all([worker(), worker()]);
+  return found.join("\n");
+}
+
+const checks = [
+  { name: "layout of the project", run: layout },
+  { name: "dependencies", run: dependencies },
+  { name: "no registry is named", run: hosts },
+  { name: "clang-format", run: formatOfCpp },
+  { name: "biome", run: () => complaints("npx", ["biome", "check", "--error-on-warnings", "--max-diagnostics=50"]) },
+  { name: "types", run: () => complaints("npx", ["tsc", "-p", "web"]) },
+  { name: "clang-tidy", run: tidy },
+];
+
+const formatters = [
+  { name: "clang-format", run: () => complaints("clang-format-19", ["-i", ...cppFiles()]) },
+  { name: "biome", run: () => complaints("npx", ["biome", "check", "--write"]) },
+];
+
+await runMain(async () => {
+  await setup("check");
+  let failed = 0;
+  const work = fix ? formatters : checks;
+  for (const { name, run: perform } of work) {
+    const start = Date.now();
+    const found = await perform();
+    console.log(`${found ? "FAILED" : "ok"}  ${name} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
+    if (found) console.log(found.trimEnd().replace(/^/gm, "    "));
+    failed += found ? 1 : 0;
+  }
+  console.log(`${work.length - failed} passed, ${failed} failed`);
+  return failed ? 1 : 0;
+});

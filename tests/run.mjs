@@ -1,0 +1,126 @@
+// npm test: sets up, checks, builds, and runs every suite of tests. It closes with one line that sums them all.
+//
+//   node tests/run.mjs [suite …]     only the suites named
+//
+// To add a suite, add it to the list below. `command` is run in the project's folder; `count` reads how many tests
+// passed and failed from what it printed. A suite that fails without having counted a failure counts as one.
+import { spawn } from "node:child_process";
+import { existsSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
+import { Failure, runMain } from "../cpp/toolchain/terminal.mjs";
+
+const sum = (output, pattern) => [...output.matchAll(pattern)].reduce((total, [, number]) => total + Number(number), 0);
+
+/** Counts of a command that closes with "N passed, N failed". */
+const plainly = (output) => ({
+  passed: sum(output, /^(\d+) passed, \d+ failed$/gm),
+  failed: sum(output, /^\d+ passed, (\d+) failed$/gm),
+});
+
+/** Counts of Node's test runner. */
+const byNode = (output) => ({
+  passed: sum(output, /^# pass (\d+)$/gm),
+  failed: sum(output, /^# (?:fail|cancelled) (\d+)$/gm),
+  skipped: sum(output, /^# (?:skipped|todo) (\d+)$/gm),
+});
+
+/** Counts of doctest's test cases under ctest; a program that ended before it could count is one failure. */
+const byDoctest = (output) => ({
+  passed: sum(output, /test cases: +\d+ \| +(\d+) passed/g),
+  failed: sum(output, /test cases: +\d+ \| +\d+ passed \| +(\d+) failed/g),
+  skipped: sum(output, /test cases:.* (\d+) skipped/g),
+});
+
+/** A command that is one test: it passes or it does not. */
+const asOne = (_output, status) => ({ passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1 });
+
+const nodeTests = (folder) => {
+  const files = existsSync(join(projectFolder, folder))
+    ? readdirSync(join(projectFolder, folder)).filter((name) => name.endsWith(".test.mjs"))
+    : [];
+  return ["node", "--test", "--test-reporter=tap", "--test-concurrency=1", ...files.map((name) => join(folder, name))];
+};
+
+const shell = (line) => ["sh", "-ec", line];
+
+const suites = [
+  { name: "check", command: ["node", "tests/check.mjs"], count: plainly },
+  { name: "build", command: ["node", "web/build.mjs"], count: asOne },
+  { name: "native", command: shell("cmake --preset debug && cmake --build --preset debug --parallel 2"), count: asOne },
+  { name: "doctest", command: shell("ctest --preset debug --verbose"), count: byDoctest },
+  { name: "web", command: nodeTests("tests/web"), count: byNode },
+];
+
+/** No suite takes this long unless it hangs. */
+const patience = 20 * 60 * 1000;
+
+let group;
+const killGroup = () => {
+  if (!group) return;
+  try {
+    process.kill(-group, "SIGKILL");
+  } catch {
+    // Nothing of it is left.
+  }
+};
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.once(signal, () => {
+    killGroup();
+    process.exit(130);
+  });
+}
+
+/** Runs a suite in a process group of its own, so that nothing which it started outlives it. */
+function run({ name, command, count }) {
+  console.log(`\n== ${name}`);
+  const start = Date.now();
+  const [program, ...args] = command;
+  const child = spawn(program, args, { cwd: projectFolder, detached: true, stdio: ["ignore", "pipe", "inherit"] });
+  group = child.pid;
+  let output = "";
+  child.stdout.on("data", (chunk) => {
+    output += chunk;
+    process.stdout.write(chunk);
+  });
+  const timer = setTimeout(() => {
+    console.log(`${name} has taken ${patience / 60000} minutes and is ended.`);
+    killGroup();
+  }, patience);
+  return new Promise((resolve) => {
+    child.on("error", () => resolve(127));
+    // "exit", not "close": a process left behind would hold the pipe open.
+    child.on("exit", (status) => setTimeout(() => resolve(status ?? 128), 50));
+  }).then((status) => {
+    clearTimeout(timer);
+    killGroup();
+    group = undefined;
+    const result = { skipped: 0, ...count(output, status) };
+    if (status !== 0 && result.failed === 0) result.failed = 1;
+    if (status === 0 && result.passed + result.failed === 0) {
+      console.log(`${name} ran no test.`);
+      result.failed = 1;
+    }
+    const seconds = Math.round((Date.now() - start) / 1000);
+    console.log(
+      `== ${name}: ${result.passed} passed, ${result.failed} failed, ${result.skipped} skipped in ${seconds} s`,
+    );
+    return result;
+  });
+}
+
+await runMain(async () => {
+  const names = process.argv.slice(2);
+  const unknown = names.find((name) => !suites.some((suite) => suite.name === name));
+  if (unknown)
+    throw new Failure(`There is no suite "${unknown}". There are: ${suites.map(({ name }) => name).join(", ")}`);
+  await setup("test");
+  const total = { passed: 0, failed: 0, skipped: 0 };
+  for (const suite of suites.filter(({ name }) => names.length === 0 || names.includes(name))) {
+    const result = await run(suite);
+    for (const key of Object.keys(total)) total[key] += result[key];
+  }
+  const skipped = total.skipped ? `, ${total.skipped} skipped` : "";
+  console.log(`\n${total.passed} passed, ${total.failed} failed${skipped}`);
+  return total.failed ? 1 : 0;
+});
