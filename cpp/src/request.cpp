@@ -55,7 +55,8 @@ void check_run(const LayerRun& run, ObjectReader& in) {
   if ((need & latent) != 0) needs("latent_width", run.latent_width != 0);
   if ((need & window) != 0) needs("window", run.window_tokens != 0);
   if ((need & entry) != 0) needs("tokens_per_entry", run.tokens_per_entry != 0);
-  if ((need & source) != 0) needs("source_tokens", run.source_tokens != 0);
+  // 0 says that there is nothing to attend to, a conversation without an image; leaving it out says nothing.
+  if ((need & source) != 0) needs("source_tokens", in.member("source_tokens") != nullptr);
   if ((need & state) != 0) needs("state_values", run.state_values != 0 || run.conv_values != 0);
   if (run.latent_value_width > run.latent_width) {
     in.refuse(ErrorCode::out_of_range, "latent_value_width",
@@ -97,14 +98,32 @@ Model read_model_object(const Value& object, const Path& at, std::optional<Error
   Model model;
   model.name = in.text("name", "");
   model.family = in.text("family", "");
+  model.source = in.text("source", "");
   for (const auto& [name, slot] : {std::pair<Label, std::optional<u64> Model::*>{"parameters", &Model::parameters},
                                    {"active_parameters", &Model::active_parameters}}) {
     if (in.member(name) != nullptr) model.*slot = in.whole(name, 1, 1, kMaxExact);
   }
   model.max_context = in.whole("max_context", 0, 1, kMaxTokens);
   model.query_heads = static_cast<u32>(in.whole("query_heads", 0, 1, kMaxHeads));
+  model.vocabulary = static_cast<u32>(in.whole("vocabulary", 0, 1, kMaxWidth));
+  model.multimodal = in.truth("multimodal", false);
   model.layer_count = static_cast<u32>(in.whole("layer_count", 0, 1, kMaxLayers));
-  model.native_weights = in.format("native_weights", false, find_format("bf16"));
+  model.vocabulary = static_cast<u32>(in.whole("vocabulary", 0, 1, kMaxTokens));
+  // null: stored in a format that is not known.
+  const Value* const native = in.member("native_weights");
+  if (native == nullptr || !native->is(Kind::null)) {
+    model.native_weights = in.format("native_weights", false, find_format("bf16"));
+  }
+  if (in.member("native_cache") != nullptr) model.native_cache = in.format("native_cache", true, nullptr);
+  if (in.member("weight_bytes") != nullptr) {
+    model.native_weight_bytes = Bytes{in.whole("weight_bytes", 0, 1, kMaxExact)};
+    model.native_weights_estimated = in.truth("weight_bytes_estimated", false);
+  }
+  if (const Value* const notes = in.member("notes"); notes != nullptr && notes->is(Kind::array)) {
+    for (const Value& note : *notes) {
+      if (note.is(Kind::string)) model.note_codes.emplace_back(note.text);
+    }
+  }
 
   const Value* const layers = in.member("layers");
   if (layers == nullptr) {
@@ -232,6 +251,20 @@ CacheFormats read_cache_formats(ObjectReader& root, const Path& at, const Model&
   return {in.format("k", true, fallback), in.format("v", true, fallback)};
 }
 
+/// Options that change what a conversation writes, not only what is reserved for it.
+void apply_options(Request& request) {
+  const Options& options = request.options;
+  if (options.given("decode_context_parallel_size")) {
+    request.deployment.context_parallel = options.whole("decode_context_parallel_size");
+  }
+  if (const u64 choice = options.whole("mamba_ssm_cache_dtype"); choice != 0) {
+    constexpr Label kFormats[] = {"", "fp32", "fp16", "bf16"};  // in the order of the option's choices
+    for (auto& run : request.model.layers) {
+      if (run.kind == LayerKind::recurrent) run.state_format = find_format(kFormats[choice]);
+    }
+  }
+}
+
 }  // namespace
 
 Result<Model> parse_model(const Value& object, std::string_view field) {
@@ -291,6 +324,7 @@ Result<Request> parse_request(const Value& value, const Features& features) {
   auto options = parse_options(request.engine->options, root.member("options"));
   if (!options) return std::unexpected(std::move(options.error()));
   request.options = std::move(*options);
+  apply_options(request);
   return request;
 }
 
