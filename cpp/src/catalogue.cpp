@@ -174,6 +174,7 @@ class RunReader {
       format = find_format(id);
     }
     fine_ = fine_ && (format != nullptr) == (count != 0);
+    if (format == nullptr) format = find_format("bf16");  // of no values; as in requests
     return count;
   }
 
