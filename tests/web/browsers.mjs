@@ -112,9 +112,7 @@ class WebKitPage {
   }
 
   #pointer(...actions) {
-    return this.session.actions([
-      { type: "pointer", id: "mouse", parameters: { pointerType: "mouse" }, actions },
-    ]);
+    return this.session.actions([{ type: "pointer", id: "mouse", parameters: { pointerType: "mouse" }, actions }]);
   }
 
   click(x, y) {
@@ -129,12 +127,7 @@ class WebKitPage {
       y: Math.round(from.y + (to.y - from.y) * part),
     });
     const moves = Array.from({ length: steps }, (_, i) => at((i + 1) / steps));
-    return this.#pointer(
-      at(0),
-      { type: "pointerDown", button: 0 },
-      ...moves,
-      { type: "pointerUp", button: 0 },
-    );
+    return this.#pointer(at(0), { type: "pointerDown", button: 0 }, ...moves, { type: "pointerUp", button: 0 });
   }
 
   resize(width, height) {

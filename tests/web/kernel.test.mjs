@@ -186,7 +186,15 @@ describe("the kernel in Node", () => {
       }).error.code,
       "malformed",
     );
-    for (const text of ["", "{", "nul", '{"model": "llama-3-8b"', "\u0000", "[".repeat(100_000), '{"model":"a","model":'])
+    for (const text of [
+      "",
+      "{",
+      "nul",
+      '{"model": "llama-3-8b"',
+      "\u0000",
+      "[".repeat(100_000),
+      '{"model":"a","model":',
+    ])
       assert.equal(JSON.parse(kernel.planText(text)).error.code, "malformed", text.slice(0, 20));
     assert.equal(JSON.parse(kernel.planText(" ".repeat((16 << 20) + 1))).error.code, "too_large");
   });

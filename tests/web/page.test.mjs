@@ -38,7 +38,9 @@ const PAGES = {
       <body><kv-capacity>example</kv-capacity><kv-capacity-table auto>example</kv-capacity-table></body></html>`,
   },
   "/no-wasm.html": {
-    headers: { "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:" },
+    headers: {
+      "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:",
+    },
     html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>no wasm</title>
       <script src="kv-capacity.js"></script></head>
       <body><kv-capacity><p id="example">A worked example.</p></kv-capacity></body></html>`,
@@ -161,9 +163,18 @@ for (const [name, launch] of Object.entries(browsers)) {
         for (const type of ["kv-input", "kv-change"]) {
           document.addEventListener(type, ({ detail }) => {
             heard.push({ type, context: detail.request.context, sequences: detail.plan.sequences });
-            const parts = [".figures", ".bar", ".legend", ".sentence", "summary", ".notes"].map((part) => root.querySelector(part));
+            const parts = [".figures", ".bar", ".legend", ".sentence", "summary", ".notes"].map((part) =>
+              root.querySelector(part),
+            );
             const nodes = [...parts, document.querySelector("h2"), document.querySelector("kv-capacity")];
-            places.add(nodes.map((node) => { const box = node.getBoundingClientRect(); return `${box.left} ${box.top + scrollY} ${box.width}`; }).join("; "));
+            places.add(
+              nodes
+                .map((node) => {
+                  const box = node.getBoundingClientRect();
+                  return `${box.left} ${box.top + scrollY} ${box.width}`;
+                })
+                .join("; "),
+            );
           });
         }
       });
@@ -172,9 +183,10 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.equal((await reader.told()).count.figure, "3");
       const inputs = heard.filter(({ type }) => type === "kv-input");
       assert.ok(inputs.length >= 3, `heard ${inputs.length} kv-input events`);
-      assert.deepEqual(heard.filter(({ type }) => type === "kv-change"), [
-        { type: "kv-change", context: 131072, sequences: 3 },
-      ]);
+      assert.deepEqual(
+        heard.filter(({ type }) => type === "kv-change"),
+        [{ type: "kv-change", context: 131072, sequences: 3 }],
+      );
       for (const { context, sequences } of heard) {
         assert.equal(sequences, Number(byHand("llama-3.1-8b", { context: BigInt(context) }).count));
       }
@@ -248,7 +260,10 @@ for (const [name, launch] of Object.entries(browsers)) {
           left: expected.room - expected.cache,
           reserve: expected.reserve,
         };
-        assert.deepEqual(bar.segments.map(({ kind }) => kind), Object.keys(bytes));
+        assert.deepEqual(
+          bar.segments.map(({ kind }) => kind),
+          Object.keys(bytes),
+        );
         let left = 0;
         for (const segment of bar.segments) {
           const width = (bar.width * Number(bytes[segment.kind])) / total;
@@ -358,9 +373,18 @@ for (const [name, launch] of Object.entries(browsers)) {
           return items.length > 0 && items.map((item) => item.textContent);
         }),
       );
-      assert.ok(steps.includes("KV cache per token2 × 32 layers × 8 KV heads × 128 × 2 bytes = 131,072 bytes"), steps.join("\n"));
-      assert.ok(steps.some((step) => step.includes("8,192 tokens = 1,073,741,824 bytes")), steps.join("\n"));
-      assert.ok(steps.some((step) => step.endsWith("= 52 conversations, rounded down")), steps.join("\n"));
+      assert.ok(
+        steps.includes("KV cache per token2 × 32 layers × 8 KV heads × 128 × 2 bytes = 131,072 bytes"),
+        steps.join("\n"),
+      );
+      assert.ok(
+        steps.some((step) => step.includes("8,192 tokens = 1,073,741,824 bytes")),
+        steps.join("\n"),
+      );
+      assert.ok(
+        steps.some((step) => step.endsWith("= 52 conversations, rounded down")),
+        steps.join("\n"),
+      );
     });
 
     it("fills the table when it is asked to", async () => {
@@ -397,10 +421,16 @@ for (const [name, launch] of Object.entries(browsers)) {
         );
       }
       const line = await page.evaluate(() =>
-        document.querySelector("kv-capacity-table").shadowRoot.querySelector(".gqa").textContent.replaceAll("\u00a0", " "),
+        document
+          .querySelector("kv-capacity-table")
+          .shadowRoot.querySelector(".gqa")
+          .textContent.replaceAll("\u00a0", " "),
       );
       assert.match(line, /8 KV heads among 64 query heads and caches 320 KiB per token/);
-      assert.match(line, /it would be 2,560 KiB, 8 times as much, and of the 54 conversations that fit at 8,192 tokens 6 would be left\.$/);
+      assert.match(
+        line,
+        /it would be 2,560 KiB, 8 times as much, and of the 54 conversations that fit at 8,192 tokens 6 would be left\.$/,
+      );
     });
 
     it("takes its state from attributes, and keeps properties that came early", async () => {
@@ -440,7 +470,9 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.deepEqual(await page.evaluate(() => problems), []);
       const locked = await page.evaluate(() => {
         const root = document.getElementById("late").shadowRoot;
-        return [...root.querySelectorAll("select, input")].filter((node) => node.disabled).map((node) => node.id || "exact");
+        return [...root.querySelectorAll("select, input")]
+          .filter((node) => node.disabled)
+          .map((node) => node.id || "exact");
       });
       assert.deepEqual(locked, ["model", "gpus", "exact"]);
       // One kernel for the page, however many elements and scripts.
@@ -469,14 +501,20 @@ for (const [name, launch] of Object.entries(browsers)) {
         await copy.ready;
         window.heard = 0;
         document.addEventListener("kv-change", () => heard++);
-        return [element.plan.sequences, copy.plan.sequences, getComputedStyle(copy.shadowRoot.querySelector(".bar")).display];
+        return [
+          element.plan.sequences,
+          copy.plan.sequences,
+          getComputedStyle(copy.shadowRoot.querySelector(".bar")).display,
+        ];
       });
       assert.deepEqual(count, [13, 13, "flex"]);
       await reader.enter("context", "8192");
       assert.equal((await reader.told()).count.figure, "52");
       assert.equal(await page.evaluate(() => heard), 1);
       assert.equal(
-        await page.evaluate(() => getComputedStyle(document.querySelector("kv-capacity").shadowRoot.querySelector(".bar")).display),
+        await page.evaluate(
+          () => getComputedStyle(document.querySelector("kv-capacity").shadowRoot.querySelector(".bar")).display,
+        ),
         "flex",
       );
     });
@@ -498,7 +536,9 @@ for (const [name, launch] of Object.entries(browsers)) {
       const bar = await reader.bar();
       assert.ok(bar.segments[0].width > 10);
       assert.equal(
-        await page.evaluate(() => getComputedStyle(document.querySelector("kv-capacity").shadowRoot.querySelector(".bar")).display),
+        await page.evaluate(
+          () => getComputedStyle(document.querySelector("kv-capacity").shadowRoot.querySelector(".bar")).display,
+        ),
         "flex",
       );
     });
@@ -510,7 +550,8 @@ for (const [name, launch] of Object.entries(browsers)) {
           const root = document.querySelector("kv-capacity").shadowRoot;
           const trouble = root.querySelector(".trouble");
           if (getComputedStyle(trouble).display === "none") return null;
-          const shown = (node) => node.getBoundingClientRect().height > 0 && getComputedStyle(node).visibility === "visible";
+          const shown = (node) =>
+            node.getBoundingClientRect().height > 0 && getComputedStyle(node).visibility === "visible";
           return {
             text: trouble.textContent,
             example: shown(document.getElementById("example")),
@@ -553,7 +594,8 @@ for (const [name, launch] of Object.entries(browsers)) {
           for (const node of host.shadowRoot.querySelectorAll("*")) {
             if (node.closest("svg, .bar")) continue;
             const box = node.getBoundingClientRect();
-            if (box.width > 0 && (box.right > 320.5 || box.left < -0.5)) out.push(`${node.localName}.${node.className} ${box.left} ${box.right}`);
+            if (box.width > 0 && (box.right > 320.5 || box.left < -0.5))
+              out.push(`${node.localName}.${node.className} ${box.left} ${box.right}`);
           }
         }
         document.documentElement.style.width = "";
@@ -579,9 +621,14 @@ for (const [name, launch] of Object.entries(browsers)) {
     it("gives sliders and boxes 44 pixels to touch", async () => {
       await fresh();
       const heights = await page.evaluate(() =>
-        [...document.querySelector("kv-capacity").shadowRoot.querySelectorAll("input, select")].map((node) => node.offsetHeight),
+        [...document.querySelector("kv-capacity").shadowRoot.querySelectorAll("input, select")].map(
+          (node) => node.offsetHeight,
+        ),
       );
-      assert.ok(heights.every((height) => height >= 44), heights.join());
+      assert.ok(
+        heights.every((height) => height >= 44),
+        heights.join(),
+      );
     });
 
     it("works when opened from disk", async () => {

@@ -22,7 +22,9 @@ function miniBrowser() {
   const folders = ["/usr/lib", "/usr/libexec", `/usr/lib/${process.arch === "arm64" ? "aarch64" : "x86_64"}-linux-gnu`];
   for (const folder of folders) {
     if (!existsSync(folder)) continue;
-    const versions = readdirSync(folder).filter((name) => name.startsWith("webkit2gtk-") || name.startsWith("webkitgtk-"));
+    const versions = readdirSync(folder).filter(
+      (name) => name.startsWith("webkit2gtk-") || name.startsWith("webkitgtk-"),
+    );
     for (const version of versions.sort().reverse()) {
       const path = join(folder, version, "MiniBrowser");
       if (existsSync(path)) return path;
@@ -37,7 +39,13 @@ export async function launchWebKit() {
   // A group of its own, so that the display and the browser end with it.
   const driver = spawn(
     "xvfb-run",
-    ["--auto-servernum", "--server-args=-screen 0 1600x1400x24", "WebKitWebDriver", `--port=${port}`, "--host=127.0.0.1"],
+    [
+      "--auto-servernum",
+      "--server-args=-screen 0 1600x1400x24",
+      "WebKitWebDriver",
+      `--port=${port}`,
+      "--host=127.0.0.1",
+    ],
     { stdio: "ignore", detached: true },
   );
   const ended = new Promise((resolve) => driver.once("exit", resolve));

@@ -158,7 +158,10 @@ export class KvCapacityTable extends Base {
 
   #build(root: ShadowRoot): void {
     const word = (key: string) => this.#speech.text(key);
-    const contexts = this.contexts.trim().split(/[\s,]+/).map((text) => numeral(text) ?? text);
+    const contexts = this.contexts
+      .trim()
+      .split(/[\s,]+/)
+      .map((text) => numeral(text) ?? text);
     this.#shown = this.deployments
       .split(";")
       .filter((text) => text.trim() !== "")
@@ -172,7 +175,9 @@ export class KvCapacityTable extends Base {
           count: h("td"),
         })),
       }));
-    const columns = ["context", "sequence", "room", "count"].map((key) => h("th", { scope: "col" }, word(`table.${key}`)));
+    const columns = ["context", "sequence", "room", "count"].map((key) =>
+      h("th", { scope: "col" }, word(`table.${key}`)),
+    );
     const tables = this.#shown.map((shown) =>
       h(
         "table",
@@ -206,6 +211,8 @@ export class KvCapacityTable extends Base {
       this.#trouble,
       h("div", { class: "body" }, this.#button, h("div", { class: "tables" }, ...tables), this.#gqa),
     );
+    mark(this.#base, "lang", this.#speech.language);
+    mark(this.#base, "dir", this.#speech.direction);
     root.replaceChildren(this.#base);
     if (this.#kernel) this.#enable();
   }
@@ -278,7 +285,11 @@ export class KvCapacityTable extends Base {
                 ? "weights-unknown"
                 : "";
         if (why) row.count.append(h("small", {}, speech.text(why)));
-        if (plan.sequences && ungrouped(plan) && (row.context === USUAL_CONTEXT || telling?.model.id !== plan.model.id)) {
+        if (
+          plan.sequences &&
+          ungrouped(plan) &&
+          (row.context === USUAL_CONTEXT || telling?.model.id !== plan.model.id)
+        ) {
           telling = plan;
         }
       }

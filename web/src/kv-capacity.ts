@@ -332,9 +332,7 @@ export class KvCapacity extends Base {
       plan: this.#failure ? null : this.#plan,
       error: this.#failure,
     };
-    this.dispatchEvent(
-      new CustomEvent(settled ? "kv-change" : "kv-input", { bubbles: true, composed: true, detail }),
-    );
+    this.dispatchEvent(new CustomEvent(settled ? "kv-change" : "kv-input", { bubbles: true, composed: true, detail }));
   }
 
   // ---- building ----------------------------------------------------------------------------------------------------------
@@ -348,7 +346,12 @@ export class KvCapacity extends Base {
       return control;
     };
     const field = (key: string, control: Node, ...beside: Node[]) =>
-      h("div", { class: `field ${key}-field` }, h("label", { for: key, id: `${key}-label`, part: "label" }, word(key), ...beside), control);
+      h(
+        "div",
+        { class: `field ${key}-field` },
+        h("label", { for: key, id: `${key}-label`, part: "label" }, word(key), ...beside),
+        control,
+      );
 
     const dial = (key: "gpus" | "context"): Dial => {
       const range = h("input", {
@@ -459,6 +462,8 @@ export class KvCapacity extends Base {
         this.#result,
       ),
     );
+    mark(this.#base, "lang", this.#speech.language);
+    mark(this.#base, "dir", this.#speech.direction);
     root.replaceChildren(this.#base);
     this.#built = true;
     if (this.#catalogue) this.#offer();
@@ -662,23 +667,22 @@ export class KvCapacity extends Base {
       say(figure.small, small);
       mark(figure.box, "title", known ? this.#bytes(bytes) : null);
     };
-    const heads = new Set(plan.model.layers.flatMap((run) => run.kv_heads ?? []));
+    // Which layers grow, and with how many heads, is what the kernel multiplied.
+    const factors = plan.derivation.filter((step) => step.name === "kv_bytes_per_token").flatMap((step) => step.terms);
+    const of = (name: string) => factors.filter((term) => term.of === name).map((term) => term.value);
+    const growing = of("layers").reduce((sum, count) => sum + count, 0);
+    const heads = new Set(of("kv_heads"));
     const [shared] = heads;
     const { layer_count: layers } = plan.model;
     put(
       token,
       "kv_bytes_per_token",
       plan.kv_bytes_per_token,
-      heads.size === 1 && plan.model.layers.every((run) => run.kv_heads)
-        ? speech.text("heads-layers", { n: shared ?? 0, layers })
-        : speech.text("layers", { n: layers }),
+      growing === layers
+        ? speech.text(heads.size === 1 ? "heads-layers" : "layers", { n: shared ?? layers, layers })
+        : speech.text("growing-layers", { n: growing, layers }),
     );
-    put(
-      sequence,
-      "kv_bytes_per_sequence",
-      plan.kv_bytes_per_sequence,
-      speech.text("tokens", { n: plan.context }),
-    );
+    put(sequence, "kv_bytes_per_sequence", plan.kv_bytes_per_sequence, speech.text("tokens", { n: plan.context }));
     const fits = plan.limit !== "weights_do_not_fit";
     put(
       room,
@@ -839,7 +843,8 @@ export class KvCapacity extends Base {
       .filter((note) => speech.has(`note.${note.code}`))
       .map((note) => {
         const values: Values = {};
-        for (const [name, text] of Object.entries(note.values)) values[name] = numeral(text) === undefined ? text : Number(text);
+        for (const [name, text] of Object.entries(note.values))
+          values[name] = numeral(text) === undefined ? text : Number(text);
         return speech.text(`note.${note.code}`, values);
       });
     if (notes.join() === [...this.#notes.children].map((item) => item.textContent).join()) return;

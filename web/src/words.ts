@@ -51,6 +51,11 @@ export class Speech {
     this.#plural = new Intl.PluralRules(language);
   }
 
+  /** The words' direction, which a page in another language may not share. */
+  get direction(): "ltr" | "rtl" {
+    return /^(ar|fa|he|ur)\b/.test(this.language) ? "rtl" : "ltr";
+  }
+
   has(key: string): boolean {
     return (this.#words[key] ?? (english as Dictionary)[key]) !== undefined;
   }
