@@ -121,6 +121,8 @@ constexpr std::array kOptions = {
                .unit = "GiB",
                .offered = false,
                .source = "vllm/config/cache.py: weights kept in main memory, on each GPU"},
+    truth_option("use_v1", "VLLM_USE_V1", true, false, false,
+                 "vllm/envs.py: V1 since 0.8; V0 prints a line of GPU and CPU blocks"),
     truth_option("async_scheduling", "", true, true, false, "vllm/config/scheduler.py: on since 0.14"),
     choice_option("mamba_cache_mode", "none align all", false,
                   "vllm/config/cache.py: align where prefix caching is on, else none"),
@@ -136,6 +138,7 @@ constexpr std::array kOptions = {
 /// Settings that depend on version and card.
 struct Setting {
   u64 version = kNewest;
+  bool v1 = true;
   u64 batched_tokens = 0;
   u64 profiled_tokens = 0;  ///< tokens that the start-up profile runs
   u64 max_num_seqs = 0;
@@ -144,6 +147,7 @@ struct Setting {
   u64 state_blocks = 1;  ///< blocks of one recurrent group, apart from mode "all"
   bool state_per_block = false;
   [[nodiscard]] bool since(u64 other) const noexcept { return version >= other; }
+  [[nodiscard]] bool grouped() const noexcept { return v1 && since(kGroups); }
 };
 
 Setting setting_of(const EngineInput& in) {
@@ -152,8 +156,9 @@ Setting setting_of(const EngineInput& in) {
   if (options.given("version")) out.version = options.whole("version");
   const Bytes memory = in.deployment.memory(false).bytes;
   const bool large = memory.count >> 30 >= 70 && in.deployment.gpu_name.find("A100") == std::string::npos;
+  out.v1 = options.given("use_v1") ? options.truth("use_v1") : out.since(version_of(0, 8));
   // Before chunked prefill was the rule, one batch held the longest conversation (V0: vllm/config.py, SchedulerConfig).
-  const bool chunked = out.since(version_of(0, 8));
+  const bool chunked = out.v1;
   const u64 batched = large ? 8192 : 2048;
   out.batched_tokens = chunked ? batched : std::max<u64>(in.context.count, 2048);
   if (options.given("max_num_batched_tokens")) out.batched_tokens = options.whole("max_num_batched_tokens");
@@ -377,8 +382,8 @@ Result<Layout> lay_out(const EngineInput& in, const Setting& setting) {
                 Text() << "has " << digits(out.shapes.size()) << " shapes of layers; up to " << digits(kMostShapes)
                        << " are laid out");
   }
-  const bool grouping = setting.since(kGroups) && !in.options.truth("disable_hybrid_kv_cache_manager");
-  if (rows && !setting.since(kGroups)) {
+  const bool grouping = setting.grouped() && !in.options.truth("disable_hybrid_kv_cache_manager");
+  if (rows && !setting.grouped()) {
     // V0 kept recurrent states in tensors of their own (engine_rules 12).
     std::erase_if(out.shapes, [&](const Shape& shape) {
       if (shape.recurrent()) out.states_outside += shape.state * shape.run.count;
@@ -460,11 +465,19 @@ void budget(const EngineInput& in, const Setting& setting, Wide states_outside, 
   const MemoryRange memory = memory_range(in);
   PeakInput peak{.model = in.model,
                  .version = setting.version,
+                 .v1 = setting.v1,
                  .memory_bytes = static_cast<u64>(memory.low),
                  .tensor_parallel = in.deployment.tensor_parallel,
                  .max_num_seqs = setting.max_num_seqs,
                  .batched_tokens = setting.profiled_tokens};
-  out.parts.push_back(part_of(in.options, "activation_bytes", "activation", vllm_activation(peak)));
+  Estimate activation = vllm_activation(peak);
+  if (in.deployment.gpu == nullptr && !in.options.given("max_num_seqs")) {
+    // Whether the defaults of large cards apply hangs on the card's name, which was not given.
+    peak.max_num_seqs = 256;
+    peak.batched_tokens = std::min<u64>(peak.batched_tokens, 2048);
+    activation.low = std::min(activation.low, vllm_activation(peak).low);
+  }
+  out.parts.push_back(part_of(in.options, "activation_bytes", "activation", activation));
   out.parts.push_back(part_of(in.options, "non_torch_bytes", "non_torch", vllm_non_torch(peak)));
   if (in.options.given("cuda_graph_bytes") || (setting.since(kGraphsCounted) && !in.options.truth("enforce_eager"))) {
     out.parts.push_back(part_of(in.options, "cuda_graph_bytes", "cuda_graph", vllm_cuda_graph(peak)));
@@ -514,7 +527,7 @@ void print_tokens(const EngineInput& in, const Setting& setting, const Layout& l
   out.kv_tokens = newer ? by_requests : by_groups;
   out.kv_tokens_other = newer ? by_groups : by_requests;
   out.block_tokens = layout.printed_block;
-  if (!setting.since(kGroups)) {
+  if (!setting.grouped()) {
     // Older ones printed blocks × block size / length as the concurrency.
     out.concurrency_num = by_groups * in.deployment.data_parallel;
     out.concurrency_den = in.context.count;
@@ -566,7 +579,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   const bool compressed =
       std::ranges::any_of(layout->shapes, [](const Shape& shape) { return shape.run.kind == LayerKind::compressed; });
   out.reserved_confidence = compressed ? Confidence::estimate : Confidence::engine_rule;
-  const bool full_length = !setting.since(kGroups) || in.options.truth("disable_hybrid_kv_cache_manager");
+  const bool full_length = !setting.grouped() || in.options.truth("disable_hybrid_kv_cache_manager");
   reserve_sequence(in, *layout, full_length, out);
 
   if (in.options.given("num_gpu_blocks_override")) {

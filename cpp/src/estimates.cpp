@@ -27,13 +27,31 @@ constexpr Measured kBytesPerLogit{40, 20, 55};
 constexpr Measured kSplitBytesPerActivation{21, 12, 30};
 constexpr Measured kWholeBytesPerActivation{8, 6, 12};
 
+/// KiB for each profiled token of a mixture of experts, beside the rest: rows sorted and gathered by expert. 7.4 GiB
+/// against 5.8 for the logits on H100 with 8192 tokens (engine_rules 8); 0.37 GiB in all (pull 14447, DeepSeek-R1 AWQ).
+/// Under V1; V0's peaks show none of it (VL016).
+constexpr Measured kMixtureKibPerToken{200, 0, 400};
+
+/// Percent. Before 0.6.5 (pull 10511) the peak was what the card had lost: torch's cached pages beside its tensors.
+/// Record against formula: 1.5 (VL016), 2.0 (VL009), 2.1 (VL007), about 4 (VL023).
+constexpr u64 kCountsTensors = 6'005;
+constexpr Measured kCachedPercent{170, 100, 400};
+
+/// MiB of a model that reads images or sound under V0, whose profile runs the largest of them and, in their stead, few
+/// sequences: 0.51 GiB (VL033), 1.08 (AP002), 1.66 (VL028), 2.51 (VL046), 3.73 (VL032), 8.27 (AP001, larger images).
+constexpr Measured kMultimodal{1'800, 500, 4'000};
+
 /// Entries of the output layer where the model does not say: between Llama 2's and Gemma's, mostly 128k to 152k.
 constexpr Measured kVocabulary{131'072, 32'000, 262'144};
 
-/// MiB. One GPU: 0.00 to 0.35 GiB (VL025, VL027, VL033, VL041, VL084, VL085, VL095 to VL105). With NCCL: 0.11 to 0.55
-/// (VL028, VL032, VL043, VL046, VL090); more between hosts.
-constexpr Measured kNonTorchAlone{130, 20, 360};
+/// MiB. One GPU: 0.00 to 0.35 GiB (VL021, VL025, VL027, VL033, VL041, VL084, VL085, VL095 to VL105), once 1.79 (VL049).
+/// With NCCL: 0.11 to 0.55 (VL028, VL032, VL043, VL046, VL090); more between hosts.
+constexpr Measured kNonTorchAlone{130, 0, 1'830};
 constexpr Measured kNonTorchWithPeers{480, 110, 1'800};
+
+/// The same before 0.6.5, with the CUDA context and what its libraries load (VL007, VL009, VL023).
+constexpr Measured kOlderNonTorchAlone{500, 250, 1'000};
+constexpr Measured kOlderNonTorchWithPeers{1'000, 400, 3'000};
 
 /// MiB. 0.17 GiB (4 × RTX 3090, 0.21 nightly: noonghunna/club-3090 issue 127), 0.36 GiB (0.27.1, two cards:
 /// gpustack/runner pull request 251), about 4 % of an 80 GB class card (engine_rules 8).
@@ -68,6 +86,7 @@ u64 hidden_width(const Model& model) noexcept {
 }  // namespace
 
 Estimate vllm_activation(const PeakInput& in) noexcept {
+  if (in.model.multimodal && !in.v1) return kMultimodal.times(kMiB);
   Estimate sampler;
   if (in.model.vocabulary != 0) {
     sampler = kBytesPerLogit.times(Wide{in.max_num_seqs} * in.model.vocabulary);
@@ -80,12 +99,23 @@ Estimate vllm_activation(const PeakInput& in) noexcept {
   const Estimate split = kSplitBytesPerActivation.times(cells);
   const Estimate whole = kWholeBytesPerActivation.times(cells);
   const Wide t = in.tensor_parallel;
-  return {std::max(sampler.bytes, split.bytes / t + whole.bytes), std::max(sampler.low, split.low / t + whole.low),
-          std::max(sampler.high, split.high / t + whole.high)};
+  Estimate peak{std::max(sampler.bytes, split.bytes / t + whole.bytes),
+                std::max(sampler.low, split.low / t + whole.low), std::max(sampler.high, split.high / t + whole.high)};
+  if (in.model.active_parameters && in.v1) {
+    const Estimate mixture = kMixtureKibPerToken.times(Wide{in.batched_tokens} << 10);
+    peak = {peak.bytes + mixture.bytes, peak.low + mixture.low, peak.high + mixture.high};
+  }
+  if (in.version < kCountsTensors) {
+    peak = {peak.bytes * kCachedPercent.typical / 100, peak.low * kCachedPercent.low / 100,
+            peak.high * kCachedPercent.high / 100};
+  }
+  return peak;
 }
 
 Estimate vllm_non_torch(const PeakInput& in) noexcept {
-  return (in.tensor_parallel > 1 ? kNonTorchWithPeers : kNonTorchAlone).times(kMiB);
+  const bool peers = in.tensor_parallel > 1;
+  if (in.version < kCountsTensors) return (peers ? kOlderNonTorchWithPeers : kOlderNonTorchAlone).times(kMiB);
+  return (peers ? kNonTorchWithPeers : kNonTorchAlone).times(kMiB);
 }
 
 Estimate vllm_cuda_graph(const PeakInput& in) noexcept {

@@ -16,6 +16,7 @@ struct Estimate {
 struct PeakInput {
   const Model& model;
   u64 version = 0;       ///< as options hold it: 1000^2 × first + 1000 × second + third
+  bool v1 = true;        ///< of vLLM: the engine that is the default since 0.8
   u64 memory_bytes = 0;  ///< of one GPU
   u64 tensor_parallel = 1;
   u64 max_num_seqs = 256;     ///< sequences that the start-up profile samples for
