@@ -153,14 +153,23 @@ TEST_CASE("rows equal the checked table: bytes a token, windows, states, context
     CHECK(entry.family == row.at("family"));
     CHECK(entry.layer_count == number(row.at("layers")));
     CHECK(entry.query_heads == number(row.at("heads")));
+    CHECK(entry.vocabulary == number(row.at("vocab")));
+    CHECK(entry.multimodal == (row.at("multimodal") == "yes"));
     CHECK(entry.max_context == (row.at("max_position") == "unbounded" ? 0 : number(row.at("max_position"))));
 
     Wide growing = 0, windowed = 0, cap = 0, state = 0;
     for (const auto& run : without_index_keys(runs_of(entry))) {
       const Wide bytes = run.count * row_of(run, kBf16, 1).sum();
       switch (run.kind) {
-        case LayerKind::full:
-        case LayerKind::latent: growing += bytes; break;
+        case LayerKind::latent:
+          // The heads that the row stands for, which engines without kernels for it cache instead.
+          CHECK(run.expanded_heads == number(row.at("heads")));
+          CHECK(run.expanded_key_width == number(row.at("head_dim_k")));
+          CHECK(run.expanded_value_width == number(row.at("head_dim_v")));
+          CHECK(run.latent_value_width != 0);
+          CHECK(run.latent_value_width < run.latent_width);
+          [[fallthrough]];
+        case LayerKind::full: growing += bytes; break;
         case LayerKind::window:
         case LayerKind::chunked:
           windowed += bytes;
@@ -200,7 +209,7 @@ TEST_CASE("golden bytes of one 16-bit sequence, windows capped and not capped") 
     const auto runs = without_index_keys(runs_of(entry_of(row.at("model_id"))));
     const auto full = windows_as_full(runs);
     const u64 state = number(row.at("state_bytes"));
-    for (const u64 context : {1, 128, 4096, 32768, 131072}) {
+    for (const u64 context : {u64{1}, u64{128}, u64{4096}, u64{32768}, u64{131072}}) {
       CAPTURE(context);
       CHECK(total_at(runs, context) == number(row.at("capped_" + std::to_string(context))) + state);
       CHECK(total_at(full, context) == number(row.at("uncapped_" + std::to_string(context))) + state);
@@ -214,7 +223,8 @@ TEST_CASE("figures that people measured or published") {
   CHECK(total_at(runs_of(entry_of("deepseek-v3.2")), 1, packed) == 48'068);
   CHECK(total_at(runs_of(entry_of("glm-5.2")), 1, packed) == 53'940);
   // An indexer's key of 128 values in each of 61, 78 and 57 layers.
-  for (const auto& [id, layers] : std::map<std::string, u64>{{"deepseek-v3.2", 61}, {"glm-5", 78}, {"minimax-m3", 57}}) {
+  for (const auto& [id, layers] :
+       std::map<std::string, u64>{{"deepseek-v3.2", 61}, {"glm-5", 78}, {"minimax-m3", 57}}) {
     const auto runs = runs_of(entry_of(id));
     CHECK(total_at(runs, 1) == total_at(without_index_keys(runs), 1) + layers * 256);
   }
@@ -232,12 +242,15 @@ TEST_CASE("figures that people measured or published") {
 
 TEST_CASE("the short notation of layers") {
   const auto runs = parse_layers(
-      "32 full 8x128; 9 full 4x192/128+64; 1 full 4x512/0; 20 window 4096 8x128; 2 chunked 8192 8x128; 61 latent 576+128; "
-      "20 compressed 4 latent 512; 20 compressed 128 1x512/0; 48 recurrent 786432:fp32 30720:bf16; 10 recurrent 0 7:bf16; "
-      "18 shared; 54 none; 8 cross 1601 8x128");
+      "32 full 8x128; 9 full 4x192/128+64; 1 full 4x512/0; 20 window 4096 8x128; 2 chunked 8192 8x128; 61 latent "
+      "576+128; "
+      "20 compressed 4 latent 512; 20 compressed 128 1x512/0; 48 recurrent 786432:fp32 30720:bf16; 10 recurrent 0 "
+      "7:bf16; "
+      "18 shared; 54 none; 8 cross 1601 8x128; 3 latent 576:512+128 128x192/128; 2 latent 8:8 2x4");
   REQUIRE(runs);
-  REQUIRE(runs->size() == 13);
-  CHECK((*runs)[0] == LayerRun{.count = 32, .kind = LayerKind::full, .kv_heads = 8, .key_width = 128, .value_width = 128});
+  REQUIRE(runs->size() == 15);
+  CHECK((*runs)[0] ==
+        LayerRun{.count = 32, .kind = LayerKind::full, .kv_heads = 8, .key_width = 128, .value_width = 128});
   CHECK((*runs)[1] == LayerRun{.count = 9,
                                .kind = LayerKind::full,
                                .kv_heads = 4,
@@ -248,8 +261,7 @@ TEST_CASE("the short notation of layers") {
   CHECK((*runs)[3].window_tokens == 4096);
   CHECK((*runs)[4].kind == LayerKind::chunked);
   CHECK((*runs)[5] == LayerRun{.count = 61, .kind = LayerKind::latent, .latent_width = 576, .indexer_width = 128});
-  CHECK((*runs)[6] ==
-        LayerRun{.count = 20, .kind = LayerKind::compressed, .latent_width = 512, .tokens_per_entry = 4});
+  CHECK((*runs)[6] == LayerRun{.count = 20, .kind = LayerKind::compressed, .latent_width = 512, .tokens_per_entry = 4});
   CHECK((*runs)[7].key_width == 512);
   CHECK((*runs)[8].state_format == find_format("fp32"));
   CHECK((*runs)[8].conv_values == 30720);
@@ -257,15 +269,61 @@ TEST_CASE("the short notation of layers") {
   CHECK((*runs)[10] == LayerRun{.count = 18, .kind = LayerKind::shared});
   CHECK((*runs)[11] == LayerRun{.count = 54, .kind = LayerKind::none});
   CHECK((*runs)[12].source_tokens == 1601);
+  CHECK((*runs)[13] == LayerRun{.count = 3,
+                                .kind = LayerKind::latent,
+                                .latent_width = 576,
+                                .latent_value_width = 512,
+                                .expanded_heads = 128,
+                                .expanded_key_width = 192,
+                                .expanded_value_width = 128,
+                                .indexer_width = 128});
+  CHECK((*runs)[14].latent_value_width == 8);
+  CHECK((*runs)[14].expanded_value_width == 4);
 
-  for (const auto* wrong :
-       {"", " ", ";", "full", "full 8x128", "0 full 8x128", "-1 full 8x128", "32 full", "32 full 8", "32 full 8x",
-        "32 full x128", "32 full 0x128", "32 full 8x0", "32 full 8x128/", "32 full 8x128+", "32 full 8x128 8",
-        "32 full 8x128;", "32 full 8x128; ", "32 full 8x128,1 none", "32 fuller 8x128", "32 Full 8x128", "1 window 8x128",
-        "1 window 0 8x128", "1 latent 0", "1 latent 576+0", "1 compressed latent 512", "1 compressed 0 latent 512",
-        "1 recurrent 5 0", "1 recurrent 0:bf16 0", "1 recurrent 5:nothing 0", "1 recurrent 5:bf16", "1 shared 2",
-        "65537 none", "4294967297 none", "18446744073709551617 none", "1 full 65537x1", "1 full 1x16777217",
-        "1 window 2147483649 1x1", "99999999999999999999999999999999999999 none"}) {
+  for (const auto* wrong : {"",
+                            " ",
+                            ";",
+                            "full",
+                            "full 8x128",
+                            "0 full 8x128",
+                            "-1 full 8x128",
+                            "32 full",
+                            "32 full 8",
+                            "32 full 8x",
+                            "32 full x128",
+                            "32 full 0x128",
+                            "32 full 8x0",
+                            "32 full 8x128/",
+                            "32 full 8x128+",
+                            "32 full 8x128 8",
+                            "32 full 8x128;",
+                            "32 full 8x128; ",
+                            "32 full 8x128,1 none",
+                            "32 fuller 8x128",
+                            "32 Full 8x128",
+                            "1 window 8x128",
+                            "1 window 0 8x128",
+                            "1 latent 0",
+                            "1 latent 576+0",
+                            "1 latent 576:0",
+                            "1 latent 576:577",
+                            "1 latent 576 128",
+                            "1 latent 576 0x1",
+                            "1 latent 576 128x192/0",
+                            "1 compressed latent 512",
+                            "1 compressed 0 latent 512",
+                            "1 recurrent 5 0",
+                            "1 recurrent 0:bf16 0",
+                            "1 recurrent 5:nothing 0",
+                            "1 recurrent 5:bf16",
+                            "1 shared 2",
+                            "65537 none",
+                            "4294967297 none",
+                            "18446744073709551617 none",
+                            "1 full 65537x1",
+                            "1 full 1x16777217",
+                            "1 window 2147483649 1x1",
+                            "99999999999999999999999999999999999999 none"}) {
     CAPTURE(wrong);
     const auto refused = parse_layers(wrong);
     REQUIRE_FALSE(refused);
