@@ -6,6 +6,59 @@
 namespace kvcap {
 namespace {
 
+struct RunKey {
+  Label name;
+  u32 LayerRun::* slot;
+};
+constexpr RunKey kRunKeys[] = {
+    {"kv_heads", &LayerRun::kv_heads},
+    {"key_width", &LayerRun::key_width},
+    {"latent_width", &LayerRun::latent_width},
+    {"latent_value_width", &LayerRun::latent_value_width},
+    {"expanded_heads", &LayerRun::expanded_heads},
+    {"expanded_key_width", &LayerRun::expanded_key_width},
+    {"expanded_value_width", &LayerRun::expanded_value_width},
+    {"indexer_width", &LayerRun::indexer_width},
+    {"window", &LayerRun::window_tokens},
+    {"tokens_per_entry", &LayerRun::tokens_per_entry},
+};
+
+}  // namespace
+
+void write_run(json::Writer& out, const LayerRun& run) {
+  out.begin_object().key("count").number(run.count).key("kind").text(kind_name(run.kind));
+  for (const auto& key : kRunKeys) {
+    if (run.*key.slot != 0) out.key(key.name).number(run.*key.slot);
+  }
+  if (run.kv_heads != 0) out.key("value_width").number(run.value_width);
+  // Of cross-attention 0 says that nothing was given to attend to, a conversation without an image.
+  if (run.kind == LayerKind::cross) out.key("source_tokens").number(run.source_tokens);
+  if (run.kind == LayerKind::recurrent) {
+    out.key("state_values").number(run.state_values);
+    if (run.state_format != nullptr) out.key("state_format").text(run.state_format->id);
+    out.key("conv_values").number(run.conv_values);
+    if (run.conv_format != nullptr) out.key("conv_format").text(run.conv_format->id);
+  }
+  out.end_object();
+}
+
+void write_fields(json::Writer& out, const Model& model) {
+  out.begin_object();
+  for (const bool defaulted : {false, true}) {
+    out.key(defaulted ? "defaulted" : "used").begin_array();
+    for (const auto& field : defaulted ? model.defaulted : model.used) {
+      out.begin_object().key("name").text(field.name).key("value").text(field.value);
+      if (defaulted) out.key("source").text(field.source);
+      out.end_object();
+    }
+    out.end_array();
+  }
+  out.key("ignored").begin_array();
+  for (const auto& name : model.ignored) out.text(std::string_view(name));
+  out.end_array().end_object();
+}
+namespace {
+
 using json::Writer;
 
 enum class Read : unsigned char { none, per_token, size };
@@ -105,7 +158,6 @@ class AnswerWriter {
     }
   }
 
-  void run(const LayerRun& run);
   void model();
   void deployment();
   void caches();
@@ -120,39 +172,6 @@ class AnswerWriter {
   const Outcome& outcome_;
   Writer out_;
 };
-
-struct RunKey {
-  Label name;
-  u32 LayerRun::* slot;
-};
-constexpr RunKey kRunKeys[] = {
-    {"kv_heads", &LayerRun::kv_heads},
-    {"key_width", &LayerRun::key_width},
-    {"latent_width", &LayerRun::latent_width},
-    {"latent_value_width", &LayerRun::latent_value_width},
-    {"expanded_heads", &LayerRun::expanded_heads},
-    {"expanded_key_width", &LayerRun::expanded_key_width},
-    {"expanded_value_width", &LayerRun::expanded_value_width},
-    {"indexer_width", &LayerRun::indexer_width},
-    {"window", &LayerRun::window_tokens},
-    {"tokens_per_entry", &LayerRun::tokens_per_entry},
-    {"source_tokens", &LayerRun::source_tokens},
-};
-
-void AnswerWriter::run(const LayerRun& run) {
-  out_.begin_object().key("count").number(run.count).key("kind").text(kind_name(run.kind));
-  for (const auto& key : kRunKeys) {
-    if (run.*key.slot != 0) out_.key(key.name).number(run.*key.slot);
-  }
-  if (run.kv_heads != 0) out_.key("value_width").number(run.value_width);
-  if (run.kind == LayerKind::recurrent) {
-    out_.key("state_values").number(run.state_values);
-    text("state_format", run.state_format->id);
-    out_.key("conv_values").number(run.conv_values);
-    text("conv_format", run.conv_format->id);
-  }
-  out_.end_object();
-}
 
 void AnswerWriter::model() {
   const Model& model = request_.model;
@@ -170,22 +189,10 @@ void AnswerWriter::model() {
   number_or_null("query_heads", model.query_heads);
   text_or_null("native_weights", model.native_weights != nullptr ? model.native_weights->id : "");
   out_.key("layers").begin_array();
-  for (const auto& one : model.layers) run(one);
-  out_.end_array().key("fields").begin_object();
-  for (const bool defaulted : {false, true}) {
-    out_.key(defaulted ? "defaulted" : "used").begin_array();
-    for (const auto& field : defaulted ? model.defaulted : model.used) {
-      out_.begin_object();
-      text("name", field.name);
-      text("value", field.value);
-      if (defaulted) text("source", field.source);
-      out_.end_object();
-    }
-    out_.end_array();
-  }
-  out_.key("ignored").begin_array();
-  for (const auto& name : model.ignored) out_.text(std::string_view(name));
-  out_.end_array().end_object().end_object();
+  for (const auto& one : model.layers) write_run(out_, one);
+  out_.end_array().key("fields");
+  write_fields(out_, model);
+  out_.end_object();
 }
 
 void AnswerWriter::deployment() {

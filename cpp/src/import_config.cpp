@@ -97,12 +97,16 @@ Result<Model> import_config(const Value& config) {
     model.max_context = fields.whole("max_position_embeddings", kMaxTokens);
   }
 
+  model.multimodal = reads_other_inputs(config);
+  constexpr u64 kMaxVocabulary = kMaxWidth;
+  model.vocabulary = static_cast<u32>(fields.whole("vocab_size", kMaxVocabulary));
+
   const ParameterCount count = count_parameters(fields, shapes);
   if (fields.error()) return std::unexpected(*fields.error());
   if (count.known && count.total() <= kMaxExact && count.total() != 0) {
     model.parameters = static_cast<u64>(count.total());
     if (count.inactive_experts != 0) model.active_parameters = static_cast<u64>(count.total() - count.inactive_experts);
-    if (reads_other_inputs(config)) model.note_codes.emplace_back("text_parameters_only");
+    if (model.multimodal) model.note_codes.emplace_back("text_parameters_only");
   }
   read_quantisation(fields, count, model);
   if (fields.error()) return std::unexpected(*fields.error());

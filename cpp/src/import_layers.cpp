@@ -460,6 +460,17 @@ class LayerReader {
     return hidden / queries;
   }
 
+  /// Width of V after its projection from the latent row.
+  u64 latent_value_width(u64 queries) {
+    const u64 value = f_.whole("v_head_dim", kMaxWidth);
+    if (value != 0 || f_.find("v_head_dim") != nullptr) return value;
+    const u64 hidden = f_.whole("hidden_size", kMaxWidth);
+    if (hidden == 0 || hidden % queries != 0) return 0;
+    f_.defaulted("v_head_dim", digits(hidden / queries),
+                 "not stated: hidden_size ÷ num_attention_heads (MiniCPM3 configuration class)");
+    return hidden / queries;
+  }
+
   bool has_latent() { return f_.truth("use_mla", true) && f_.whole("kv_lora_rank", kMaxWidth) != 0; }
 
   /// Whether layer i owns an indexer (DeepSeek V3.2, GLM-5; sparse attention over full K and V in MiniMax M3).
@@ -508,8 +519,13 @@ class LayerReader {
       run.kind = LayerKind::latent;
       run.latent_width =
           static_cast<u32>(f_.whole("kv_lora_rank", kMaxWidth / 2) + f_.whole("qk_rope_head_dim", kMaxWidth / 2));
+      run.latent_value_width = static_cast<u32>(f_.whole("kv_lora_rank", kMaxWidth / 2));
       run.indexer_width = indexer(i);
       layer.query_heads = static_cast<u32>(query_heads(i));
+      run.expanded_heads = layer.query_heads;
+      run.expanded_key_width =
+          static_cast<u32>(f_.whole("qk_nope_head_dim", kMaxWidth / 2) + f_.whole("qk_rope_head_dim", kMaxWidth / 2));
+      run.expanded_value_width = static_cast<u32>(latent_value_width(layer.query_heads));
       return run;
     }
     const u64 queries = query_heads(i);

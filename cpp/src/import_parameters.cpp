@@ -11,7 +11,7 @@ using json::Value;
 
 namespace {
 
-constexpr u64 kMaxVocabulary = u64{1} << 32;
+constexpr u64 kMaxVocabulary = kMaxWidth;
 constexpr u64 kMaxExperts = u64{1} << 20;
 constexpr u64 kMaxConfigLayers = 4096;
 
@@ -156,12 +156,7 @@ class Counter {
       const Wide rank = f_.whole("kv_lora_rank", kMaxWidth);
       const Wide rope = f_.whole("qk_rope_head_dim", kMaxWidth);
       const Wide nope = f_.whole("qk_nope_head_dim", kMaxWidth);
-      Wide value = f_.whole("v_head_dim", kMaxWidth);
-      if (value == 0 && f_.find("v_head_dim") == nullptr && queries != 0) {
-        value = h / queries;
-        f_.defaulted("v_head_dim", digits(value),
-                     "not stated: hidden_size ÷ num_attention_heads (MiniCPM3 configuration class)");
-      }
+      const Wide value = run.expanded_value_width;
       const Wide query_rank = f_.whole("q_lora_rank", kMaxWidth);
       const Wide query_width = queries * (nope + rope);
       parts[kAttention] += query_rank != 0 ? h * query_rank + query_rank * query_width : h * query_width;

@@ -2,6 +2,8 @@
 // Everything is read from bounded input; nothing is guessed.
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -19,5 +21,20 @@ inline constexpr u64 kMaxConfigBytes = 4u << 20;
 [[nodiscard]] Result<Model> import_config(const json::Value& config);
 /// The same from text as people paste it; `malformed` and `too_large` besides.
 [[nodiscard]] Result<Model> import_config_text(std::string_view config);
+
+/// Writes a model as the object that a request takes for `model`, with what the reader should know of its origin:
+/// parse_model reads it back.
+void write_model(json::Writer& out, const Model& model);
+
+/// A file that somebody brings, as JSON for the page and Node. `kind` is "config", "gguf", "safetensors", "index" or
+/// "auto" (by the first bytes); `bytes` is the start of the file and `file_bytes` all of it; `config` is the
+/// config.json that lies beside a safetensors file or an index, or empty. The answer is one of
+///   {"kind", "model": …, "checkpoint": … or null}   the model, ready for a request; `checkpoint` has the sizes
+///   {"kind", "model": null, "checkpoint": …}        a checkpoint without its config: {"bytes", "values", "tensors",
+///   "files", "dtypes"}
+///   {"kind", "need_bytes": n}                       ask again with n bytes of the file's start
+///   {"error": {"code", "field", "message"}}
+[[nodiscard]] std::string import_json(std::string_view kind, std::span<const std::byte> bytes, u64 file_bytes,
+                                      std::string_view config);
 
 }  // namespace kvcap
