@@ -1,10 +1,12 @@
+#include "kvcap/import.hpp"
 #include "kvcap/plan.hpp"
 
 namespace kvcap {
 
 const Features& full_features() noexcept {
   static const EngineRules kEngines[] = {textbook_rules(), vllm_rules(), llama_cpp_rules(), tensorrt_llm_rules()};
-  static const Features kFeatures{.engines = kEngines};
+  static const Features kFeatures{
+      .engines = kEngines, .config_object = import_config, .config_text = import_config_text};
   return kFeatures;
 }
 

@@ -108,7 +108,6 @@ Model read_model_object(const Value& object, const Path& at, std::optional<Error
   model.vocabulary = static_cast<u32>(in.whole("vocabulary", 0, 1, kMaxWidth));
   model.multimodal = in.truth("multimodal", false);
   model.layer_count = static_cast<u32>(in.whole("layer_count", 0, 1, kMaxLayers));
-  model.vocabulary = static_cast<u32>(in.whole("vocabulary", 0, 1, kMaxTokens));
   // null: stored in a format that is not known.
   const Value* const native = in.member("native_weights");
   if (native == nullptr || !native->is(Kind::null)) {
