@@ -83,6 +83,11 @@ function dependencies() {
   for (const [path, entry] of Object.entries(lock.packages)) {
     if (entry.resolved) found.push(`package-lock.json: ${path} names the server that it came from`);
     if (path && !entry.integrity) found.push(`package-lock.json: ${path} has no integrity hash`);
+    // npm ci refuses a lock file that leaves out what another platform would install.
+    for (const name of Object.keys({ ...entry.dependencies, ...entry.optionalDependencies })) {
+      const nested = Object.keys(lock.packages).some((other) => other.endsWith(`node_modules/${name}`));
+      if (!nested) found.push(`package-lock.json: ${name}, which ${path} asks for, is left out`);
+    }
   }
   return found.join("\n");
 }
