@@ -362,6 +362,13 @@ Writer& Writer::number(Wide value) {
   return *this;
 }
 
+Writer& Writer::integer(std::int64_t value) {
+  separate();
+  if (value < 0) out_ += '-';
+  out_ += digits(value < 0 ? 0 - static_cast<u64>(value) : static_cast<u64>(value));
+  return *this;
+}
+
 Writer& Writer::decimal(Wide millionths) {
   separate();
   out_ += decimals(millionths, 1'000'000);

@@ -96,6 +96,8 @@ class Writer {
   Writer& text(std::string_view value);
   Writer& text(Label value);
   Writer& number(Wide value);
+  /// A number that may be below zero.
+  Writer& integer(std::int64_t value);
   /// millionths / 10^6, without trailing zeros.
   Writer& decimal(Wide millionths);
   Writer& boolean(bool value);
