@@ -4,13 +4,11 @@
 #include <algorithm>
 #include <array>
 
+#include "engine_common.hpp"
 #include "kvcap/engine.hpp"
 
 namespace kvcap {
 namespace {
-
-constexpr u64 kMiB = 1 << 20;
-constexpr u64 kKiB = 1 << 10;
 
 constexpr std::array kOptions = {
     OptionSpec{.name = "n_ctx",
@@ -67,13 +65,14 @@ constexpr std::array kOptions = {
                .has_fallback = true,
                .max = 1,
                .source = "--swa-full; pull request 13194: off"},
-    OptionSpec{.name = "n_rs_seq",
-               .aliases = "rs_seq rs-seq",
-               .has_fallback = true,
-               .max = 1 << 16,
-               .unit = "copies",
-               .offered = false,
-               .source = "src/llama-cparams.h: snapshots of a recurrent state for each sequence, for rolling back drafts"},
+    OptionSpec{
+        .name = "n_rs_seq",
+        .aliases = "rs_seq rs-seq",
+        .has_fallback = true,
+        .max = 1 << 16,
+        .unit = "copies",
+        .offered = false,
+        .source = "src/llama-cparams.h: snapshots of a recurrent state for each sequence, for rolling back drafts"},
     OptionSpec{.name = "fork",
                .aliases = "",
                .kind = OptionKind::choice,
@@ -81,11 +80,12 @@ constexpr std::array kOptions = {
                .max = 1,
                .choices = "llama.cpp ik_llama.cpp",
                .source = "ik_llama.cpp keeps every layer full length"},
-    OptionSpec{.name = "mla_attn",
-               .aliases = "mla mla_use mla-use",
-               .max = 3,
-               .offered = false,
-               .source = "--mla-use of ik_llama.cpp (pull request 235): 0 heads, 1 latent and a second V, 2 and 3 latent"},
+    OptionSpec{
+        .name = "mla_attn",
+        .aliases = "mla mla_use mla-use",
+        .max = 3,
+        .offered = false,
+        .source = "--mla-use of ik_llama.cpp (pull request 235): 0 heads, 1 latent and a second V, 2 and 3 latent"},
     OptionSpec{.name = "version",
                .aliases = "engine_version build",
                .kind = OptionKind::version,
@@ -105,19 +105,22 @@ enum class LatentCache : unsigned char { heads, latent_and_value, latent };
 /// The rules of one build with its flags.
 struct Build {
   LatentCache latent = LatentCache::latent;
-  bool windows_full = false;  ///< window layers keep every token
-  bool unified = false;       ///< one stream holds all sequences
+  bool windows_full = false;      ///< window layers keep every token,
+  bool one_cache = false;         ///< in the cache of the full layers
+  bool unified = false;           ///< one stream holds all sequences
   bool value_beside_key = false;  ///< a layer whose K serves as V stores the row twice
-  u64 pad = 256;              ///< cells of a stream
+  u64 pad = 256;                  ///< cells of a stream
   u64 window_pad = 256;
-  u64 in_flight = 0;          ///< tokens that a window cache holds beside its windows
+  u64 in_flight = 0;  ///< tokens that a window cache holds beside its windows
   u64 state_copies = 1;
 };
 
 Build build_of(const EngineInput& in) {
   const Options& options = in.options;
   const bool fork = options.whole("fork") == 1;
-  const auto since = [&](u64 build) { return !options.given("version") || options.whole("version") >= build * 1'000'000; };
+  const auto since = [&](u64 build) {
+    return !options.given("version") || options.whole("version") >= build * 1'000'000;
+  };
   const bool flash = options.given("flash_attn") && options.truth("flash_attn");
   Build build;
 
@@ -131,7 +134,8 @@ Build build_of(const EngineInput& in) {
     return !windowed(run) && run.kind != LayerKind::shared && run.kind != LayerKind::none;
   };
   const auto& runs = in.model.layers;
-  build.windows_full = fork || !since(5430) || options.truth("swa_full") || std::ranges::none_of(runs, other);
+  build.one_cache = fork || !since(5430) || std::ranges::none_of(runs, other);
+  build.windows_full = build.one_cache || options.truth("swa_full");
   build.in_flight = options.whole("n_ubatch");
   if (options.given("n_batch")) build.in_flight = std::min(build.in_flight, options.whole("n_batch"));
   if (!since(5554)) build.in_flight = options.whole("n_batch");
@@ -147,9 +151,9 @@ Build build_of(const EngineInput& in) {
   // Heads until pull request 12801 (15 April 2025); a second V beside the latent until 19067 (25 January 2026).
   if (options.given("mla_attn")) {
     const u64 mode = options.whole("mla_attn");
-    build.latent = mode == 0                          ? LatentCache::heads
-                   : mode == 1 && !(fork && flash)    ? LatentCache::latent_and_value
-                                                      : LatentCache::latent;
+    build.latent = mode == 0                       ? LatentCache::heads
+                   : mode == 1 && !(fork && flash) ? LatentCache::latent_and_value
+                                                   : LatentCache::latent;
   } else if (!fork && !since(5140)) {
     build.latent = LatentCache::heads;
   } else if (!fork && !since(7830)) {
@@ -200,7 +204,7 @@ LayerCache cache_of(const LayerRun& run, CacheFormats kv, const Build& build, Wi
       break;
     case LayerKind::window:
     case LayerKind::chunked:
-      cache.name = "window";
+      cache.name = build.one_cache ? "full" : "window";
       rows(run.kv_heads, run.key_width, run.value_width);
       if (!build.windows_full) {
         cache.cells = std::min(tokens, pad_to(run.window_tokens * sequences + build.in_flight, build.window_pad));
@@ -323,26 +327,29 @@ std::vector<MemoryPart> gaps_of(std::span<const LayerRun> runs, CacheFormats kv,
   return gaps;
 }
 
-/// The device's compute buffer: the larger of the logits of a micro-batch and, without flash attention, its attention
-/// scores (n_ubatch × cells × query heads × 4 bytes), and some more. Bytes for each token of the micro-batch are typical
-/// values of 37 start-up logs with plain K and V and 9 with latent rows, builds b1761 to b5897, 2024 to 2026; four
-/// fifths of the logs lie within the range.
+/// The device's compute buffer: the larger of a micro-batch's logits (n_ubatch × vocabulary × 4 bytes) and, without
+/// flash attention, its attention scores (n_ubatch × cells × query heads × 4 bytes), and some more for each of its
+/// tokens. The latter was 6 to 440 KiB, mostly near 100, in 30 of the 34 start-up logs of llama.cpp b1761 to b5897 that
+/// state the heads; with latent rows 1.8 to 12 MiB in nine logs of ik_llama.cpp and llama.cpp b5614. A model that is
+/// partly on the CPU may need a copy of its output layer beside.
 MemoryPart compute_buffer(const EngineInput& in, const Build& build, Wide cells) {
   const Options& options = in.options;
   const Wide batch = options.whole("n_ubatch");
-  const bool latent = std::ranges::any_of(in.model.layers, [](const LayerRun& run) { return run.latent_width != 0; });
-  const bool flash = options.given("flash_attn") ? options.truth("flash_attn")
-                     : options.whole("fork") == 1
-                         ? false
-                         : !options.given("version") || options.whole("version") >= u64{6325} * 1'000'000;
-  const auto scores = [&](Wide heads) { return flash ? Wide{0} : batch * cells * heads * 4; };
-  const Wide known = in.model.query_heads;
-  const bool expanded = latent && build.latent != LatentCache::heads;
+  const bool fork = options.whole("fork") == 1;
+  const bool late = !options.given("version") || options.whole("version") >= u64{6325} * 1'000'000;
+  const bool flash = options.given("flash_attn") ? options.truth("flash_attn") : !fork && late;
+  const auto latent = [](const LayerRun& run) { return run.latent_width != 0; };
+  const bool absorbed = build.latent != LatentCache::heads && std::ranges::any_of(in.model.layers, latent);
+  // How much of latent layers' scores stands at once is another setting (--attention-max-batch), hence only at most.
+  const auto bytes = [&](Wide heads, Wide vocabulary, Wide more_kib, bool with_scores) {
+    const Wide scores = with_scores ? cells * (in.model.query_heads != 0 ? in.model.query_heads : heads) : 0;
+    const Wide logits = in.model.vocabulary != 0 ? in.model.vocabulary : vocabulary;
+    return batch * (std::max(scores, logits) * 4 + more_kib * 1024);
+  };
   MemoryPart part{.code = "compute_buffer", .confidence = Confidence::estimate};
-  part.bytes = std::max(scores(known != 0 ? known : 32) + batch * 120 * kKiB, batch * (expanded ? 3584 : 620) * kKiB);
-  part.low = std::max(scores(known != 0 ? known : 8), batch * (expanded ? 1792 : 120) * kKiB);
-  part.high = std::max(scores(known != 0 ? known : 128) + batch * 400 * kKiB, batch * (expanded ? 12288 : 2304) * kKiB);
-  part.low = std::min(part.low, part.bytes);
+  part.bytes = bytes(32, 128'256, absorbed ? 3072 : 100, !flash && !absorbed);
+  part.low = bytes(8, 32'000, absorbed ? 1024 : 6, !flash && !absorbed);
+  part.high = bytes(128, 262'144, absorbed ? 12288 : 448, !flash);
   return part;
 }
 
@@ -406,6 +413,7 @@ std::vector<LayerRun> offloaded(std::vector<LayerRun> runs, u64 on_gpus, u64 all
 Result<Reservation> reserve(const EngineInput& in) {
   const Build build = build_of(in);
   if (auto refused = refusal(in, build)) return std::unexpected(std::move(*refused));
+  if (auto refused = check_pool(in, "kv_memory_bytes")) return std::unexpected(std::move(*refused));
   const Options& options = in.options;
   const std::vector<LayerRun> merged = merge_runs(in.model.layers);
   const u64 reserved_sequences = options.whole("n_seq_max");
@@ -432,8 +440,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   for (const auto& run : merged) layers += run.count;
   layers = std::max<u64>(layers, in.model.layer_count);
   const u64 on_gpus = options.given("n_gpu_layers") ? std::min(options.whole("n_gpu_layers"), layers) : layers;
-  const std::vector<LayerRun> held =
-      stage_runs(offloaded(merged, on_gpus, layers), in.deployment.pipeline_parallel, 0);
+  const std::vector<LayerRun> held = stage_runs(offloaded(merged, on_gpus, layers), in.deployment.pipeline_parallel, 0);
   const auto need = [&](Wide sequences) { return bytes_for(held, in.kv, build, in.context, sequences); };
 
   if (options.given("kv_memory_bytes")) {

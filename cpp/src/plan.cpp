@@ -122,8 +122,11 @@ Result<std::string> answer(const Request& request) {
 }  // namespace
 
 bool pool_stated(const Request& request) {
-  return request.options.given("kv_memory_bytes") || request.options.given("num_gpu_blocks_override") ||
-         request.options.given("free_memory_bytes");
+  const Options& options = request.options;
+  const bool measured = options.given("avail_after_load_bytes") &&
+                        (options.given("avail_before_load_bytes") || options.given("avail_pool_end_bytes"));
+  return measured || options.given("kv_memory_bytes") || options.given("num_gpu_blocks_override") ||
+         options.given("free_memory_bytes");
 }
 
 std::string error_json(const Error& error) {

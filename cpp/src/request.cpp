@@ -256,7 +256,8 @@ void apply_options(Request& request) {
   if (options.given("decode_context_parallel_size")) {
     request.deployment.context_parallel = options.whole("decode_context_parallel_size");
   }
-  if (const u64 choice = options.whole("mamba_ssm_cache_dtype"); choice != 0) {
+  const u64 choice = std::max(options.whole("mamba_ssm_cache_dtype"), options.whole("mamba_ssm_dtype"));
+  if (choice != 0) {
     constexpr Label kFormats[] = {"", "fp32", "fp16", "bf16"};  // in the order of the option's choices
     for (auto& run : request.model.layers) {
       if (run.kind == LayerKind::recurrent) run.state_format = find_format(kFormats[choice]);
