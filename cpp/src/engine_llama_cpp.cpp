@@ -432,6 +432,10 @@ Result<Reservation> reserve(const EngineInput& in) {
   out.reserved_confidence = Confidence::engine_rule;
   out.pool_confidence = Confidence::engine_rule;
   out.caches = list_caches(merged, in.kv, build, cells, reserved_sequences);
+  for (const auto& pool : out.caches) {
+    const auto exact = to_bytes(pool.k_bytes + pool.v_bytes + pool.state_bytes, "options.n_seq_max");
+    if (!exact) return std::unexpected(exact.error());
+  }
   out.reserved_per_sequence = bytes_for(merged, in.kv, build, in.context, 1);
   out.gaps = gaps_of(merged, in.kv, build, in.context);
   out.kv_tokens = cells * (build.unified ? 1 : reserved_sequences);
@@ -449,6 +453,7 @@ Result<Reservation> reserve(const EngineInput& in) {
     const Wide memory = in.deployment.memory(false).bytes.count;
     const Wide weights = ceil_div(Wide{in.weight_bytes_per_gpu.count} * on_gpus, Wide{layers});
     const MemoryPart buffer = compute_buffer(in, build, cells);
+    if (const auto exact = to_bytes(buffer.high, "options.n_ubatch"); !exact) return std::unexpected(exact.error());
     const auto room = [&](Wide taken) { return memory > weights + taken ? memory - weights - taken : Wide{0}; };
     out.weights_fit = weights + buffer.bytes <= memory;
     out.pool_bytes_per_gpu = room(buffer.bytes);

@@ -563,9 +563,14 @@ Result<Reservation> reserve(const EngineInput& in) {
   }
 
   const Wide table = request_table(in, slots.requests);
+  if (const auto exact = to_bytes(table, "options.max_running_requests"); !exact) return std::unexpected(exact.error());
   out.parts.push_back({"request_table", table, table, table, Confidence::engine_rule});
   out.kv_tokens = slots.tokens;
   out.caches = list_caches(in, pools, slots);
+  for (const auto& pool : out.caches) {
+    const auto exact = to_bytes(pool.k_bytes + pool.v_bytes + pool.state_bytes, "options.page_size");
+    if (!exact) return std::unexpected(exact.error());
+  }
   if (pools.page() > 1) out.block_tokens = pools.page();
 
   const u64 copies = in.deployment.data_parallel;

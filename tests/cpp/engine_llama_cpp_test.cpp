@@ -223,6 +223,9 @@ TEST_CASE("what llama.cpp cannot do is refused by field") {
   CHECK(error_of(ask_text("llama-3.1-8b", "8192", R"("n_ctx":4096)")) == "conflict options.n_ctx");
   CHECK(error_of(ask_text("llama-3.1-8b", "8192", R"("n_ctx":16384,"n_seq_max":4)")) == "conflict options.n_ctx");
   CHECK(error_of(ask_text("llama-3.1-8b", "8192", R"("n_ubatch":0)")) == "out_of_range options.n_ubatch");
+  CHECK(error_of(ask_text("llama-3.1-8b", "2147483648", R"("n_seq_max":65536)")) == "out_of_range options.n_seq_max");
+  CHECK(error_of(ask_text("llama-3.1-8b", "2147483648", R"("n_ubatch":16777216,"flash_attn":false)",
+                          R"(,"weight_bytes":1)")) == "out_of_range options.n_ubatch");
   CHECK(error_of(ask_text("llama-3.1-8b", "8192", R"("n_gpu_layers":0)")) == "out_of_range options.n_gpu_layers");
   CHECK(error_of(ask_text("llama-3.1-8b", "8192", R"("fork":"koboldcpp")")) == "unknown_id options.fork");
   CHECK(error_of(ask_text("llama-3.1-8b", "8192", R"("version":"newest")")) == "malformed options.version");

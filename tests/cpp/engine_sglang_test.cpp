@@ -210,6 +210,8 @@ TEST_CASE("bad settings are refused by field") {
         "conflict options.avail_after_load_bytes");
   CHECK(error_of(ask_text("llama-3.1-8b", R"("avail_after_load_bytes":1,"avail_pool_end_bytes":2)")) ==
         "conflict options.avail_pool_end_bytes");
+  CHECK(error_of(ask_text("llama-3.1-8b", R"("max_running_requests":16777216)", R"(,"context":2147483648)")) ==
+        "out_of_range options.max_running_requests");
   CHECK(error_of(ask_text("llama-3.1-8b", R"("utilization":1)")) == "unknown_id options.utilization");
 }
 
