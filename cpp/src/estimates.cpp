@@ -12,7 +12,7 @@ struct Measured {
 };
 
 constexpr Wide kMiB = Wide{1} << 20;
-constexpr u64 kHalfGiBs = 70;  // cards from 70 GiB on get the larger defaults (vllm/engine/arg_utils.py)
+constexpr u64 kLargeCardGiB = 70;  // cards from 70 GiB on get the larger defaults (vllm/engine/arg_utils.py)
 
 /// Bytes for each logit (sequence × vocabulary entry) while vLLM samples a full batch at start-up: the logits in 16 and
 /// 32 bits, the sorted copy with 64-bit indices, probabilities and their sums. tests/data/engine_logs.jsonl, peak over
@@ -119,7 +119,7 @@ Estimate vllm_non_torch(const PeakInput& in) noexcept {
 }
 
 Estimate vllm_cuda_graph(const PeakInput& in) noexcept {
-  const bool large = in.memory_bytes >> 30 >= kHalfGiBs;
+  const bool large = in.memory_bytes >> 30 >= kLargeCardGiB;
   return (large ? kGraphLargeCard : kGraphSmallCard).times(kMiB);
 }
 
