@@ -1531,16 +1531,19 @@ void write_printed(Writer& out, const Reader& reader) {
   if (reader.llama() || reader.engine_name == "sglang") {
     if (const auto pool = reader.pool_bytes()) out.key("kv_memory_bytes").number(*pool);
   }
-  const auto& by_rank = figures.of[static_cast<std::size_t>(kv_memory)];
+  // Each rank's pool once; some say it again when all is done.
+  std::vector<const Found*> by_rank;
+  for (const Found* one : figures.of[static_cast<std::size_t>(kv_memory)]) {
+    const bool again = std::ranges::any_of(by_rank, [&](const Found* other) {
+      return other->rank == one->rank && (one->rank.said() || other->value == one->value);
+    });
+    if (!again) by_rank.push_back(one);
+  }
   if (by_rank.size() > 1 && reader.engine_name == "vllm") {
     out.key("kv_memory_by_rank").begin_array();
     for (const Found* one : by_rank) {
-      out.begin_object().key("rank");
-      if (const int rank = reader.numbers.of(one->rank); rank >= 0) {
-        out.number(static_cast<u64>(rank));
-      } else {
-        out.null();
-      }
+      out.begin_object();
+      put(out, "rank", one->rank.said() ? std::optional(static_cast<u64>(reader.numbers.of(one->rank))) : std::nullopt);
       out.key("bytes").number(static_cast<u64>(std::max<std::int64_t>(one->value, 0))).end_object();
     }
     out.end_array();
@@ -1573,7 +1576,7 @@ void write_printed(Writer& out, const Reader& reader) {
   if (reader.llama()) {
     out.key("caches").begin_array();
     for (const auto& cache : figures.caches) {
-      out.begin_object().key("kind").text(cache.kind).key("line").number(cache.line).key("cells").number(cache.cells);
+      out.begin_object().key("kind").text(cache.kind).key("cells").number(cache.cells);
       out.key("layers").number(cache.layers).key("n_seqs").number(cache.seqs).key("streams").number(cache.streams);
       if (cache.kind == "recurrent") {
         out.key("copies").number(cache.copies);

@@ -84,7 +84,7 @@ constexpr Pattern kPatterns[] = {
 
     // SGLang: model_runner.py, memory_pool.py, scheduler.py, server_args.py of 0.1 to 0.5
     {"server_args=ServerArgs(", Family::sglang, {start}},
-    {"SGLang version: %w", Family::sglang, {version}},
+    {"sglang: %w", Family::sglang, {version}},
     {"Load weight begin. avail mem=%b", Family::sglang, {avail_before_load}},
     {"oad weight end. %t avail mem=%b", Family::sglang, {none, avail_after_load}},
     {"oad weight end. %t mem usage=%b", Family::sglang, {none, weights}},
@@ -652,7 +652,6 @@ Outcome match_key(const Key& key, std::string_view line, std::size_t at, Match& 
     case Kind::text: taken = take_quoted(in, capture); break;
     case Kind::mark: break;
   }
-  if (taken && capture.text == "None") return Outcome::no;
   if (!taken) return in.spent ? Outcome::more : Outcome::no;
   capture.end = in.at;
   out.end = in.at;
@@ -698,7 +697,8 @@ std::size_t after_escape(std::string_view raw, std::size_t at) {
 }
 
 /// Plain text of a line: no colours, no control characters, one space for any white space, no quote marks of mail.
-void clean(std::string_view raw, std::string& out) {
+/// True where white space ends it.
+bool clean(std::string_view raw, std::string& out) {
   out.clear();
   bool gap = false;
   for (std::size_t i = 0; i < raw.size();) {
@@ -735,6 +735,7 @@ void clean(std::string_view raw, std::string& out) {
   std::size_t quotes = 0;
   while (quotes < out.size() && (out[quotes] == '>' || (quotes != 0 && out[quotes] == ' '))) ++quotes;
   if (quotes != 0) out.erase(0, quotes);
+  return gap;
 }
 
 /// Pieces of a text: lines, and parts of lines too long to hold.
@@ -777,7 +778,6 @@ class Lines {
 };
 
 std::size_t width_of(std::string_view raw) {
-  while (!raw.empty() && (raw.back() == ' ' || raw.back() == '\t')) raw.remove_suffix(1);
   if (raw.find('\x1b') == std::string_view::npos) return raw.size();
   std::size_t width = 0;
   for (std::size_t i = 0; i < raw.size();) {
@@ -810,11 +810,14 @@ std::size_t wrap_column(std::string_view text) {
   return widest >= 40 && count >= 2 ? widest : 0;
 }
 
-/// Whether a line opens a record of its own, so that it cannot continue the one before.
-bool opens_record(std::string_view line) {
-  constexpr std::string_view kOpenings[] = {"[20",  "(Engine", "(Worker", "(Vllm",  "(API", "(Ray",  "INFO",
-                                            "WARN", "ERROR",   "DEBUG",   "llama_", "llm_", "ggml_", "print_info",
-                                            "load", "time=",   "[Tensor", "sched_", "slot", "main:", "srv"};
+/// Whether a line opens a record of its own, so that it cannot continue `before`: it has a record's head, or the same
+/// as the line before.
+bool opens_record(std::string_view line, std::string_view before) {
+  constexpr std::size_t kHead = 5;
+  if (line.size() > kHead && line.substr(0, kHead) == before.substr(0, kHead)) return true;
+  constexpr std::string_view kOpenings[] = {
+      "[20",  "(Engine", "(Worker",    "(Vllm", "(API",   "(Ray",  "INFO ",   "WARNING ", "ERROR ", "DEBUG ", "llama_",
+      "llm_", "ggml_",   "print_info", "load_", "load: ", "time=", "[Tensor", "sched_",   "slot ",  "main:",  "srv "};
   for (const auto& opening : kOpenings) {
     if (line.starts_with(opening)) return true;
   }
@@ -894,6 +897,7 @@ class Scanner {
     bool more = next_line(lines, raw, number);
     while (more) {
       line_.swap(ahead_text_);
+      line_gap_ = ahead_gap_;
       const u32 now = number;
       const bool full = wrap_ != 0 && width_of(raw) == wrap_;
       const std::size_t raw_end = static_cast<std::size_t>(raw.data() - text_.data()) + raw.size();
@@ -917,7 +921,7 @@ class Scanner {
  private:
   bool next_line(Lines& lines, std::string_view& raw, u32& number) {
     if (!lines.next(raw, number)) return false;
-    clean(raw, ahead_text_);
+    ahead_gap_ = clean(raw, ahead_text_);
     return true;
   }
 
@@ -928,7 +932,7 @@ class Scanner {
       const bool cut = at + kAnchor > line_.size();
       if (cut) {
         // A message that begins in the last letters of a broken line.
-        if (full && !opens_record(ahead_text_)) scan_joined(number, at, raw_end);
+        if (full && !opens_record(ahead_text_, line_)) scan_joined(number, at, raw_end);
         break;
       }
       for (unsigned short id = kIndex.head[bucket_of(line_.data() + at)]; id != 0; id = kIndex.next[id]) {
@@ -944,13 +948,13 @@ class Scanner {
 
   void try_one(unsigned short id, u32 number, std::size_t at, bool full, std::size_t raw_end, Match& match) {
     const Outcome outcome = match_id(id, line_, at, match);
-    const bool at_edge = outcome == Outcome::yes && full && match.end >= line_.size();
+    const bool at_edge = outcome == Outcome::yes && full && !line_gap_ && match.end >= line_.size();
     if (outcome == Outcome::no) return;
     if (outcome == Outcome::yes && !at_edge) {
       keep(id, number, line_, at, match);
       return;
     }
-    if (outcome == Outcome::yes && opens_record(ahead_text_)) {
+    if (outcome == Outcome::yes && opens_record(ahead_text_, line_)) {
       keep(id, number, line_, at, match);
       return;
     }
@@ -1000,8 +1004,10 @@ class Scanner {
       step();
       const std::string_view rest = text_.substr(at, 2048);
       const std::string_view raw = rest.substr(0, rest.find_first_of("\r\n"));
-      clean(raw, piece_);
-      if (piece_.empty() || opens_record(piece_)) break;
+      const bool ends_in_gap = clean(raw, piece_);
+      if (piece_.empty() || opens_record(piece_, line_)) break;
+      if (raw.front() == ' ') piece_.insert(0, 1, ' ');
+      if (ends_in_gap) piece_ += ' ';
       piece_.resize(std::min<std::size_t>(piece_.size(), 600));
       size += piece_.size();
       pieces_.push_back(piece_);
@@ -1012,8 +1018,10 @@ class Scanner {
 
   void join(bool tight) {
     window_ = line_;
+    if (tight && line_gap_) window_ += ' ';
     for (const auto& piece : pieces_) {
-      if (!tight) window_ += ' ';
+      const bool spaced = window_.ends_with(' ') || piece.starts_with(' ');
+      if (!tight && !spaced) window_ += ' ';
       window_ += piece;
     }
   }
@@ -1022,6 +1030,7 @@ class Scanner {
     if (id > kPatternCount) {
       const Key& key = kKeys[id - kPatternCount - 1];
       matched_keys_[id - kPatternCount - 1] = true;
+      if (match.captures[0].text == "None") return;
       ++match_;
       add(key.field, number, line, at, match.captures[0]);
       return;
@@ -1099,6 +1108,7 @@ class Scanner {
   std::size_t joined_for_ = static_cast<std::size_t>(-1);
   Rank rank_;
   bool continued_ = false;
+  bool line_gap_ = false, ahead_gap_ = false;
   bool have_cache_ = false;
   u32 excerpt_line_ = 0, excerpt_match_ = 0;
   u32 match_ = 0;
