@@ -71,7 +71,7 @@ const PAGES = {
 };
 
 for (const [name, launch] of Object.entries(browsers)) {
-  describe(name, { timeout: 240_000 }, () => {
+  describe(name, { timeout: 600_000 }, () => {
     let site;
     let browser;
     let page;

@@ -3,7 +3,7 @@
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Asks until the answer is true-ish; says what was waited for when it never is. */
-export async function until(what, ask, patience = 10_000) {
+export async function until(what, ask, patience = 20_000) {
   const end = Date.now() + patience;
   for (;;) {
     const answer = await ask();

@@ -815,15 +815,17 @@ export class KvCapacity extends Base {
 
   #showSteps(plan: Answer): void {
     const speech = this.#speech;
+    const kind = (name: string) => (speech.has(`kind.${name}`) ? speech.text(`kind.${name}`) : "");
     const worded = (value: number, of: string) => {
       const v = speech.number(value, 6);
-      return speech.has(`of.${of}`) ? speech.text(`of.${of}`, { v, n: value }) : v;
+      if (speech.has(`of.${of}`)) return speech.text(`of.${of}`, { v, n: value });
+      return kind(of) ? speech.text("of-kind", { v, kind: kind(of) }) : v;
     };
     const term = (one: Term) => (one.op === "" ? "" : `${one.op} `) + worded(one.value, one.of);
     this.#steps.replaceChildren(
       ...plan.derivation.map((step) => {
         const name = speech.has(`step.${step.name}`) ? speech.text(`step.${step.name}`) : step.name;
-        const part = step.part && speech.has(`kind.${step.part}`) ? ` (${speech.text(`kind.${step.part}`)})` : "";
+        const part = kind(step.part) && speech.text("of-kind", { v: "", kind: kind(step.part) });
         const result = worded(step.value, step.unit);
         return h(
           "li",
