@@ -3,7 +3,8 @@
 //   node tests/run.mjs [suite …]     only the suites named
 //
 // To add a suite, add it to the list below. `command` is run in the project's folder; `count` reads how many tests
-// passed and failed from what it printed. A suite that fails without having counted a failure counts as one.
+// passed and failed from what it printed; one that fails without having counted a failure counts as one. `needs` names
+// the suite without which it makes no sense to run it. `quiet` keeps the output of a suite that passes to itself.
 import { spawn } from "node:child_process";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -20,9 +21,9 @@ const plainly = (output) => ({
 
 /** Counts of Node's test runner. */
 const byNode = (output) => ({
-  passed: sum(output, /^# pass (\d+)$/gm),
-  failed: sum(output, /^# (?:fail|cancelled) (\d+)$/gm),
-  skipped: sum(output, /^# (?:skipped|todo) (\d+)$/gm),
+  passed: sum(output, /^ℹ pass (\d+)$/gm),
+  failed: sum(output, /^ℹ (?:fail|cancelled) (\d+)$/gm),
+  skipped: sum(output, /^ℹ (?:skipped|todo) (\d+)$/gm),
 });
 
 /** Counts of doctest's test cases under ctest; a program that ended before it could count is one failure. */
@@ -39,7 +40,7 @@ const nodeTests = (folder) => {
   const files = existsSync(join(projectFolder, folder))
     ? readdirSync(join(projectFolder, folder)).filter((name) => name.endsWith(".test.mjs"))
     : [];
-  return ["node", "--test", "--test-reporter=tap", "--test-concurrency=1", ...files.map((name) => join(folder, name))];
+  return ["node", "--test", "--test-reporter=spec", "--test-concurrency=1", ...files.map((name) => join(folder, name))];
 };
 
 const shell = (line) => ["sh", "-ec", line];
@@ -47,9 +48,14 @@ const shell = (line) => ["sh", "-ec", line];
 const suites = [
   { name: "check", command: ["node", "tests/check.mjs"], count: plainly },
   { name: "build", command: ["node", "web/build.mjs"], count: asOne },
-  { name: "native", command: shell("cmake --preset debug && cmake --build --preset debug --parallel 2"), count: asOne },
-  { name: "doctest", command: shell("ctest --preset debug --verbose"), count: byDoctest },
-  { name: "web", command: nodeTests("tests/web"), count: byNode },
+  {
+    name: "native",
+    command: shell("cmake --preset debug && cmake --build --preset debug --parallel 2"),
+    count: asOne,
+    quiet: true,
+  },
+  { name: "doctest", command: shell("ctest --preset debug --verbose"), count: byDoctest, needs: "native", quiet: true },
+  { name: "web", command: nodeTests("tests/web"), count: byNode, needs: "build" },
 ];
 
 /** No suite takes this long unless it hangs. */
@@ -72,7 +78,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
 }
 
 /** Runs a suite in a process group of its own, so that nothing which it started outlives it. */
-function run({ name, command, count }) {
+function run({ name, command, count, quiet }) {
   console.log(`\n== ${name}`);
   const start = Date.now();
   const [program, ...args] = command;
@@ -81,7 +87,7 @@ function run({ name, command, count }) {
   let output = "";
   child.stdout.on("data", (chunk) => {
     output += chunk;
-    process.stdout.write(chunk);
+    if (!quiet) process.stdout.write(chunk);
   });
   const timer = setTimeout(() => {
     console.log(`${name} has taken ${patience / 60000} minutes and is ended.`);
@@ -101,6 +107,7 @@ function run({ name, command, count }) {
       console.log(`${name} ran no test.`);
       result.failed = 1;
     }
+    if (quiet && result.failed > 0) process.stdout.write(output);
     const seconds = Math.round((Date.now() - start) / 1000);
     console.log(
       `== ${name}: ${result.passed} passed, ${result.failed} failed, ${result.skipped} skipped in ${seconds} s`,
@@ -116,8 +123,11 @@ await runMain(async () => {
     throw new Failure(`There is no suite "${unknown}". There are: ${suites.map(({ name }) => name).join(", ")}`);
   await setup("test");
   const total = { passed: 0, failed: 0, skipped: 0 };
+  const broken = new Set();
   for (const suite of suites.filter(({ name }) => names.length === 0 || names.includes(name))) {
-    const result = await run(suite);
+    if (broken.has(suite.needs)) console.log(`\n== ${suite.name}: not run, since "${suite.needs}" failed`);
+    const result = broken.has(suite.needs) ? { passed: 0, failed: 1, skipped: 0 } : await run(suite);
+    if (result.failed > 0) broken.add(suite.name);
     for (const key of Object.keys(total)) total[key] += result[key];
   }
   const skipped = total.skipped ? `, ${total.skipped} skipped` : "";
