@@ -177,6 +177,7 @@ export class KvCapacity extends Base {
       if (text === null) delete this.#request[name];
       else this.#request[name] = fromText(name as Key, text);
     }
+    if (name === "lang" && this.#root && this.#built) this.#speak(this.#root);
     this.#queue();
   }
 
@@ -231,15 +232,19 @@ export class KvCapacity extends Base {
       delete self[key];
       self[key] = value;
     }
-    const speech = speechOf(this);
-    if (!this.#built || speech !== this.#speech) {
-      this.#speech = speech;
-      this.#build(this.#root);
-    }
+    this.#speak(this.#root);
     adopt(this.#root, base, css);
     if (this.hasAttribute("link")) this.#readLink();
     if (this.#kernel) this.#queue();
     else loadKernel().then(this.#start, this.#fail);
+  }
+
+  /** Builds the calculator, anew where the language around it has changed. */
+  #speak(root: ShadowRoot): void {
+    const speech = speechOf(this);
+    if (this.#built && speech === this.#speech) return;
+    this.#speech = speech;
+    this.#build(root);
   }
 
   /** A document has its own style sheets. */
