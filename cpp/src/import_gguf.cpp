@@ -153,7 +153,7 @@ class GgufReader {
         }
         GgufHead more;
         // Doubling keeps the number of slices small.
-        more.need_bytes = std::min(file_, std::max({cursor_.wanted(), 2 * given_, u64{1} << 16}));
+        more.need_bytes = std::min(file_, std::max({cursor_.wanted(), 2 * given_, u64{1} << 20}));
         return more;
       }
       refuse(ErrorCode::malformed, "file",
@@ -223,7 +223,7 @@ class GgufReader {
     if (key.type == kText) {
       // Each text takes at least its length's 8 bytes, so a list cannot claim more of them than the file could hold.
       if (key.count > file_ / 8)
-        return refuse(ErrorCode::malformed, key.name.substr(0, 80), "claims more texts than the file could hold");
+        return refuse(ErrorCode::malformed, key.name.substr(0, 80), "claims more texts than the file could hold: it is cut, or the length is not true");
       for (u64 i = 0; i < key.count && !cursor_.ended() && !error_; ++i) {
         const std::string_view text = read_text(key.name.substr(0, 80));
         if (!key.list) key.text = text;
@@ -395,6 +395,7 @@ class GgufReader {
     if (error_) return;
 
     const Key* const name = find("general.name");
+    if (name != nullptr) note_used(*name);
     model.name = name != nullptr && name->type == kText && !name->list ? std::string(name->text.substr(0, 200))
                                                                        : std::string(arch_);
     model.family = arch_;
@@ -413,7 +414,9 @@ class GgufReader {
     for (const Key& key : keys_) {
       const bool read =
           std::ranges::any_of(model.used, [&](const ImportedField& field) { return field.name == key.name; });
-      if (!read && model.ignored.size() < 200) model.ignored.emplace_back(key.name.substr(0, 80));
+      if (!read && key.name.starts_with(arch_) && model.ignored.size() < 200) {
+        model.ignored.emplace_back(key.name.substr(0, 80));
+      }
     }
   }
 
