@@ -119,7 +119,8 @@ class Cursor {
   }
   [[nodiscard]] u64 load(u64 offset, u32 size) const {
     u64 value = 0;
-    for (u32 i = 0; i < size; ++i) value |= std::to_integer<u64>(bytes_[offset + i]) << (8 * i);
+    for (u32 i = 0; i < size; ++i)
+      value |= std::to_integer<u64>(bytes_[static_cast<std::size_t>(offset) + i]) << (8 * i);
     return value;
   }
 
@@ -223,7 +224,8 @@ class GgufReader {
     if (key.type == kText) {
       // Each text takes at least its length's 8 bytes, so a list cannot claim more of them than the file could hold.
       if (key.count > file_ / 8)
-        return refuse(ErrorCode::malformed, key.name.substr(0, 80), "claims more texts than the file could hold: it is cut, or the length is not true");
+        return refuse(ErrorCode::malformed, key.name.substr(0, 80),
+                      "claims more texts than the file could hold: it is cut, or the length is not true");
       for (u64 i = 0; i < key.count && !cursor_.ended() && !error_; ++i) {
         const std::string_view text = read_text(key.name.substr(0, 80));
         if (!key.list) key.text = text;
@@ -378,7 +380,7 @@ class GgufReader {
     if (error_) return;
     layers -= ahead;
 
-    std::vector<LayerSpec> specs(layers);
+    std::vector<LayerSpec> specs(static_cast<std::size_t>(layers));
     u64 shared_from = layers;
     if (const u64 shared = whole("attention.shared_kv_layers", kMaxGgufLayers); shared != 0) {
       if (shared >= layers)
@@ -387,7 +389,7 @@ class GgufReader {
     } else if (const u64 first = whole("layers_with_cache", kMaxGgufLayers); first != 0) {
       shared_from = std::min(first, layers);
     }
-    for (u64 i = 0; i < layers && !error_; ++i) {
+    for (std::size_t i = 0; i < layers && !error_; ++i) {
       fill(specs[i], i);
       if (i >= shared_from) specs[i].runs.assign(1, run_of(LayerKind::shared));
       model.query_heads = std::max(model.query_heads, specs[i].query_heads);
