@@ -640,7 +640,7 @@ export class KvCapacity extends Base {
   #show(plan: Answer): void {
     say(this.#problem, "");
     this.#result.classList.remove("stale");
-    mark(this.#result, "aria-hidden", null);
+    this.#result.inert = false;
     this.#showFigures(plan);
     this.#showMemory(plan);
     this.#showSentence(plan);
@@ -658,7 +658,7 @@ export class KvCapacity extends Base {
     say(this.#problem, speech.text(key, { field: error.field, message: error.message, value: String(value), max }));
     this.#result.classList.add("stale");
     // Figures of another question are no answer to this one.
-    mark(this.#result, "aria-hidden", "true");
+    this.#result.inert = true;
   }
 
   #showFigures(plan: Answer): void {
