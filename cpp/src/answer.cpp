@@ -348,6 +348,15 @@ void AnswerWriter::notes() {
     out_.end_object().end_object();
   }
   for (const auto& code : model.note_codes) write(code, {});
+  Wide index_keys = 0;
+  Wide index_values = 0;
+  for (const auto& run : model.layers) {
+    index_values += Wide{run.count} * run.indexer_width;
+    if (run.indexer_width != 0) index_keys += run.count * find_format("fp8_indexer")->bytes_of(run.indexer_width);
+  }
+  if (index_keys != 0 && request_.kv.indexer == nullptr) {
+    write("index_keys_left_out", {{"low", digits(index_keys)}, {"high", digits(2 * index_values)}});
+  }
   if (!outcome_.weights) write("parameters_unknown", {});
   if (model.max_context != 0 && request_.context.count > model.max_context) {
     write("beyond_max_context",

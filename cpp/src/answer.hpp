@@ -41,4 +41,9 @@ struct Outcome {
 /// The answer's JSON; `out_of_range` when a figure is past 2^53 - 1.
 [[nodiscard]] Result<std::string> write_answer(const Request& request, const Outcome& outcome);
 
+/// A run of layers with the keys that requests use.
+void write_run(json::Writer& out, const LayerRun& run);
+/// {"used", "defaulted", "ignored"}: what became of the fields of somebody's config.
+void write_fields(json::Writer& out, const Model& model);
+
 }  // namespace kvcap

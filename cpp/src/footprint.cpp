@@ -24,10 +24,7 @@ Row row_of(const LayerRun& run, CacheFormats kv, u64 tensor_parallel) noexcept {
     row.k = bytes_in(kv.k, heads * run.key_width);
     row.v = bytes_in(kv.v, heads * run.value_width);
   }
-  if (run.indexer_width != 0) {
-    const Format* const beside = find_format(kv.k->indexer);
-    row.indexer = bytes_in(beside != nullptr ? beside : kv.k, run.indexer_width);
-  }
+  if (kv.indexer != nullptr) row.indexer = bytes_in(kv.indexer, run.indexer_width);
   return row;
 }
 

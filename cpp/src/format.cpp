@@ -98,6 +98,8 @@ constexpr std::array kSpellings = {
 
 std::span<const Format> formats() noexcept { return kFormats; }
 
+CacheFormats cache_formats(const Format* k, const Format* v) noexcept { return {k, v, find_format(k->indexer)}; }
+
 const Format* find_format(std::string_view id) noexcept {
   for (const auto& spelling : kSpellings) {
     if (spelling.other == id) id = spelling.id;

@@ -240,14 +240,15 @@ CacheFormats read_cache_formats(ObjectReader& root, const Path& at, const Model&
   const Value* const kv = root.member("kv");
   if (kv == nullptr || !kv->is(Kind::object)) {
     const Format* const both = root.format("kv", true, fallback);
-    return {both, both};
+    return cache_formats(both, both);
   }
   const Path here{&at, "kv"};
   ObjectReader in(*kv, here, error);
   for (const Label name : {"k", "v"}) {
     if (in.member(name) == nullptr) in.refuse(ErrorCode::missing, name, "is needed: the formats of K and of V");
   }
-  return {in.format("k", true, fallback), in.format("v", true, fallback)};
+  const Format* const k = in.format("k", true, fallback);
+  return cache_formats(k, in.format("v", true, fallback));
 }
 
 /// Options that change what a conversation writes, not only what is reserved for it.
@@ -315,6 +316,10 @@ Result<Request> parse_request(const Value& value, const Features& features) {
     request.weight_bytes = Bytes{root.whole("weight_bytes", 0, 0, kMaxExact)};
   }
   request.kv = read_cache_formats(root, top, request.model, error);
+  // Engines keep index keys as fp8 with a scale beside a cache of any format (vLLM and SGLang, DeepSeek-V3.2 indexer).
+  if (request.kv.indexer == nullptr && request.engine->id != EngineId::textbook) {
+    request.kv.indexer = find_format("fp8_indexer");
+  }
   if (!error) error = check_formats(request.model.layers, request.kv);
   request.context = {root.whole("context", request.context.count, 1, kMaxTokens)};
   read_gpu(request.deployment, root, top, error);

@@ -42,6 +42,12 @@ struct Format {
 struct CacheFormats {
   const Format* k = nullptr;
   const Format* v = nullptr;
+  /// Of an indexer's keys, which stand in a cache of their own; null leaves them out.
+  const Format* indexer = nullptr;
 };
+
+/// K, V, and the index keys as K's format has them: 8-bit caches store them with a scale; of 16-bit caches engines
+/// differ (132 bytes a key where the indexer runs in fp8, 256 where it does not), so there they are left out.
+[[nodiscard]] CacheFormats cache_formats(const Format* k, const Format* v) noexcept;
 
 }  // namespace kvcap
