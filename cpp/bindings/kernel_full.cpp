@@ -3,6 +3,7 @@
 
 #include "kvcap/catalogue.hpp"
 #include "kvcap/import.hpp"
+#include "kvcap/log.hpp"
 #include "kvcap/plan.hpp"
 
 namespace {
@@ -24,4 +25,6 @@ EMSCRIPTEN_BINDINGS(kvcap) {
       +[](const std::string& kind, const std::string& bytes, double file_bytes, const std::string& config) {
         return kvcap::import_json(kind, std::as_bytes(std::span(bytes)), whole(file_bytes), config);
       });
+  emscripten::function(
+      "readLog", +[](const std::string& text) { return kvcap::read_log_json(text, kvcap::full_features()); });
 }
