@@ -77,7 +77,7 @@ class LayerReader {
       }
     }
     if (f_.error()) return {};
-    out_.layers.resize(count_);
+    out_.layers.resize(static_cast<std::size_t>(count_));
     read_roles();
     if (f_.error()) return {};
     for (u64 i = 0; i < count_ && !f_.error(); ++i) fill(i);
@@ -86,6 +86,8 @@ class LayerReader {
   }
 
  private:
+  [[nodiscard]] LayerSpec& layer_at(u64 i) { return out_.layers[static_cast<std::size_t>(i)]; }
+
   bool count_from_lists() {
     for (const std::string_view name : {"layer_types", "block_configs"}) {
       const Value* const list = f_.find(name);
@@ -180,7 +182,7 @@ class LayerReader {
       if (linear == nullptr) {
         return f_.refuse(ErrorCode::missing, "linear_attn_config.kda_layers", "says which layers are linear");
       }
-      for_numbers("linear_attn_config.kda_layers", *linear, 1, [&](u64 i) { out_.layers[i].role = Role::linear; });
+      for_numbers("linear_attn_config.kda_layers", *linear, 1, [&](u64 i) { layer_at(i).role = Role::linear; });
       const Value* const full = f_.get("linear_attn_config.full_attn_layers");
       if (full != nullptr && full->count() + linear->count() != count_) {
         f_.refuse(ErrorCode::conflict, "linear_attn_config.full_attn_layers",
@@ -192,12 +194,12 @@ class LayerReader {
       const u64 period = f_.whole("attn_layer_period", kMaxConfigLayers);
       const u64 offset = f_.whole("attn_layer_offset", kMaxConfigLayers);
       for (u64 i = 0; i < count_; ++i) {
-        out_.layers[i].role = i >= offset && (i - offset) % period == 0 ? Role::full : Role::linear;
+        layer_at(i).role = i >= offset && (i - offset) % period == 0 ? Role::full : Role::linear;
       }
       return;
     }
     if (const u64 interval = f_.whole("full_attention_interval", kMaxConfigLayers); interval != 0) {
-      for (u64 i = 0; i < count_; ++i) out_.layers[i].role = (i + 1) % interval == 0 ? Role::full : Role::linear;
+      for (u64 i = 0; i < count_; ++i) layer_at(i).role = (i + 1) % interval == 0 ? Role::full : Role::linear;
       return;
     }
     if (f_.get("attn_layer_indices") != nullptr) {
@@ -208,11 +210,11 @@ class LayerReader {
       return for_layers("compress_ratios", *ratios, [&](u64 i, const Value& one) {
         const auto ratio = json::to_whole(one, f_.path_of("compress_ratios"), 0, kMaxTokens);
         if (!ratio) return f_.refuse(ratio.error().code, "compress_ratios", ratio.error().message);
-        out_.layers[i].role = *ratio == 0 ? Role::window : Role::sparse_entries;
+        layer_at(i).role = *ratio == 0 ? Role::window : Role::sparse_entries;
       });
     }
     if (const Value* const list = f_.get("cross_attention_layers")) {
-      return for_numbers("cross_attention_layers", *list, 0, [&](u64 i) { out_.layers[i].role = Role::cross; });
+      return for_numbers("cross_attention_layers", *list, 0, [&](u64 i) { layer_at(i).role = Role::cross; });
     }
     if (f_.find("attention_types") != nullptr) return read_gpt_neo();
     if (f_.whole("attention_chunk_size", kMaxTokens) != 0) return read_chunks();
@@ -226,13 +228,13 @@ class LayerReader {
           ErrorCode::unsupported, name,
           "names " + json::describe(word) + " for layer " + digits(i) + ", a kind of layer that is not known");
     }
-    out_.layers[i].role = *role;
+    layer_at(i).role = *role;
   }
 
   void set_flag(std::string_view name, u64 i, const Value& value, Role zero, Role one) {
     const auto flag = json::to_whole(value, f_.path_of(name) + "[" + digits(i) + "]", 0, 1);
     if (!flag) return f_.refuse(flag.error().code, name, flag.error().message);
-    out_.layers[i].role = *flag == 0 ? zero : one;
+    layer_at(i).role = *flag == 0 ? zero : one;
   }
 
   void read_letters(std::string_view name, const Value& value, bool repeats) {
@@ -250,13 +252,13 @@ class LayerReader {
         return f_.refuse(ErrorCode::unsupported, name,
                          "has the letter \"" + std::string(1, letter) + "\", a kind of layer that is not known");
       }
-      out_.layers[i].role = *role;
+      layer_at(i).role = *role;
     }
   }
 
   void attention_numbers(Role role) {
     if (const Value* const list = f_.get("attn_layer_indices")) {
-      for_numbers("attn_layer_indices", *list, 0, [&](u64 i) { out_.layers[i].role = role; });
+      for_numbers("attn_layer_indices", *list, 0, [&](u64 i) { layer_at(i).role = role; });
       if (list->count() != 0 && f_.whole("attn_cfg.d_conv", kMost) != 0) {
         f_.refuse(ErrorCode::unsupported, "attn_cfg.d_conv",
                   "gives attention layers a convolution whose state is not known");
@@ -275,13 +277,13 @@ class LayerReader {
         const Value* const value = attention->get(name);
         return value != nullptr && !(value->is(Kind::boolean) && !value->truth);
       };
-      out_.layers[i].role = Role::full;
+      layer_at(i).role = Role::full;
       if (on("no_op") || on("replace_with_linear")) {
-        out_.layers[i].role = Role::none;
+        layer_at(i).role = Role::none;
       } else if (on("window_length")) {
-        out_.layers[i].role = Role::window;
+        layer_at(i).role = Role::window;
       } else if (on("mamba")) {
-        out_.layers[i].role = Role::linear;
+        layer_at(i).role = Role::linear;
       }
     });
     blocks_ = &blocks;
@@ -321,7 +323,7 @@ class LayerReader {
       return f_.refuse(ErrorCode::unsupported, "attention_chunk_size",
                        "is given, but not which layers attend within a chunk");
     }
-    for (u64 i = 0; i < count_; ++i) out_.layers[i].role = (i + 1) % interval == 0 ? Role::full : Role::chunked;
+    for (u64 i = 0; i < count_; ++i) layer_at(i).role = (i + 1) % interval == 0 ? Role::full : Role::chunked;
   }
 
   void read_windows() {
@@ -336,12 +338,12 @@ class LayerReader {
     const Value* const pattern = f_.get("sliding_window_pattern");
     if (pattern != nullptr && pattern->is(Kind::string)) return read_letters("sliding_window_pattern", *pattern, true);
     if (const u64 every = f_.whole("sliding_window_pattern", kMaxConfigLayers); every != 0) {
-      for (u64 i = 0; i < count_; ++i) out_.layers[i].role = (i + 1) % every == 0 ? Role::full : Role::window;
+      for (u64 i = 0; i < count_; ++i) layer_at(i).role = (i + 1) % every == 0 ? Role::full : Role::window;
       return;
     }
     if (f_.find("use_sliding_window") != nullptr && f_.whole("max_window_layers", kMaxConfigLayers) != 0) {
       const u64 from = f_.whole("max_window_layers", kMaxConfigLayers);
-      for (u64 i = from; i < count_; ++i) out_.layers[i].role = Role::window;
+      for (u64 i = from; i < count_; ++i) layer_at(i).role = Role::window;
       return;
     }
     if (f_.text("sliding_layers") == "all") return set_all(Role::window);
@@ -360,7 +362,7 @@ class LayerReader {
   }
 
   void fill(u64 i) {
-    LayerSpec& layer = out_.layers[i];
+    LayerSpec& layer = layer_at(i);
     switch (layer.role) {
       case Role::full: layer.runs.push_back(attention(i, LayerKind::full)); break;
       case Role::window: layer.runs.push_back(windowed(i)); break;
@@ -513,7 +515,7 @@ class LayerReader {
 
   LayerRun attention(u64 i, LayerKind kind) {
     LayerRun run = one(kind);
-    LayerSpec& layer = out_.layers[i];
+    LayerSpec& layer = layer_at(i);
     const bool all = kind == LayerKind::full;
     if (all && has_latent()) {
       run.kind = LayerKind::latent;
@@ -592,7 +594,7 @@ class LayerReader {
   /// DeepSeek V4 (transformers deepseek_v4): every layer keeps a window of raw entries; compressed layers one more
   /// entry for each group of tokens, and those of the small groups an indexer's key with it. K serves as V.
   void compressed(u64 i) {
-    LayerSpec& layer = out_.layers[i];
+    LayerSpec& layer = layer_at(i);
     u64 ratio = 0;
     bool indexed = layer.role == Role::sparse_entries;
     if (f_.find("compress_ratios") != nullptr) {
@@ -761,7 +763,7 @@ class LayerReader {
   /// Layers that read another layer's cache.
   void share() {
     const auto drop = [&](u64 i) {
-      for (LayerRun& run : out_.layers[i].runs) run = one(LayerKind::shared);
+      for (LayerRun& run : layer_at(i).runs) run = one(LayerKind::shared);
     };
     if (const u64 shared = f_.whole("num_kv_shared_layers", kMaxConfigLayers); shared != 0) {
       if (shared >= count_) {
