@@ -102,8 +102,8 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.equal(told.gpus, "GPUs · 80 GB each");
       assert.equal(
         told.sentence,
-        "The weights take 16 GB, which leaves about 56 GB. At 8,192 tokens a conversation's cache is 1.07 GB, " +
-          "so 52 conversations fit. Double the context and about half as many do.",
+        "The weights take 16 GB, which leaves about 56 GB. At 8,192 tokens a conversation’s cache is 1.07 GB, " +
+          "so 52 conversations fit. Twice the context fits about half as many.",
       );
       assert.deepEqual(told.legend, [
         "Weights16.1 GB",
@@ -231,7 +231,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       const longest = room / MODELS["llama-3-70b"].perToken;
       assert.equal(
         told.sentence,
-        "The weights take 141 GB, which leaves about 2.89 GB. At 131,072 tokens a single conversation's cache is 43 GB, " +
+        "The weights take 141 GB, which leaves about 2.89 GB. At 131,072 tokens a single conversation’s cache is 43 GB, " +
           `so not even one fits. The longest context that would is ${longest.toLocaleString("en")} tokens.`,
       );
       assert.equal(told.count.figure, "0");

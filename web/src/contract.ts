@@ -239,8 +239,79 @@ export interface Catalogue {
   limits: { max_context: number; max_gpus: number };
 }
 
+/** What became of the fields of somebody's config. */
+export type Fields = UnderstoodModel["fields"];
+
+/** A file that somebody brings, read by the full kernel. */
+export interface Imported {
+  kind: "config" | "gguf" | "safetensors" | "index";
+  /** Ready for a request; null for a checkpoint without its config. */
+  model?: (ModelObject & { fields: Fields; notes: string[]; layer_count?: number; weight_bytes?: number }) | null;
+  checkpoint?: {
+    bytes: number;
+    values: number | null;
+    tensors: number;
+    files: number;
+    dtypes: { dtype: string; values: number; bytes: number }[];
+  } | null;
+  /** Instead: ask again with so many bytes of the file's start. */
+  need_bytes?: number;
+}
+
+export interface LogLine {
+  line: number;
+  rank: number | null;
+  field: string;
+  value: number | string;
+  unit: string;
+  tolerance: number;
+  text: string;
+}
+
+/** What the full kernel reads in an engine's start-up log. */
+export interface LogReading {
+  engine: EngineId | null;
+  variant: string | null;
+  engine_version: string | null;
+  ranks: number;
+  lines: LogLine[];
+  lines_left_out: number;
+  printed: Record<string, unknown>;
+  readings: Record<string, Reading>;
+  memory: {
+    total_bytes: number | null;
+    total_reading: Reading | null;
+    total_share: number;
+    segments: MemorySegment[];
+  } | null;
+  request: Request | null;
+  missing: string[];
+  contradictions: Note[];
+  findings: Note[];
+  comparison: {
+    figure: string;
+    of: string | null;
+    printed: number;
+    computed: number;
+    ratio: number;
+    agrees: boolean;
+    unit: string;
+  }[];
+  alternatives: { change: string; value: string; concurrency: number; gain: number; same_gpus_and_length: boolean }[];
+}
+
+/** The compiled module behind a kernel: JSON text in and out. */
+export interface WasmInstance {
+  plan(request: string): string;
+  catalogue(): string;
+  /** Of the full kernel; `bytes` are the start of a file of `fileBytes`, `config` the config.json beside it or "". */
+  importModel?(kind: string, bytes: Uint8Array, fileBytes: number, config: string): string;
+  readLog?(text: string): string;
+}
+
 /** The kernel as a page or Node sees it. One instance serves everything on a page. */
 export interface Kernel {
+  readonly instance: WasmInstance;
   plan(request: Request): Answer | Failure;
   catalogue(): Catalogue;
   /** The same over JSON text, for the command line. */

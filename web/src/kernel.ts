@@ -2,13 +2,7 @@
  * The kernel's loader: one instance per page, shared by every element and by every copy of the script. JSON text goes in
  * and comes out; all checking is C++'s.
  */
-import type { Answer, Catalogue, Failure, Kernel, Request } from "./contract.js";
-
-/** What the compiled module offers. */
-export interface WasmInstance {
-  plan(request: string): string;
-  catalogue(): string;
-}
+import type { Answer, Catalogue, Failure, Kernel, Request, WasmInstance } from "./contract.js";
 
 /** An Emscripten factory. It may throw at once, reject, or resolve. */
 export type WasmFactory = (options?: object) => Promise<WasmInstance> | WasmInstance;
@@ -106,6 +100,7 @@ function wrap(instance: WasmInstance): Kernel {
   };
   return {
     version: VERSION,
+    instance,
     planText,
     plan(request: Request): Answer | Failure {
       let text: string;
@@ -168,8 +163,14 @@ function once(which: "core" | "full"): Promise<Kernel> {
 /** The page's kernel. */
 export const loadKernel = (): Promise<Kernel> => once("core");
 
-/** The kernel that knows the engines and reads configs and logs too. */
-export const loadFullKernel = (): Promise<Kernel> => once("full");
+/** The kernel that knows the engines and reads configs and logs too. From then on it is the page's only one. */
+export function loadFullKernel(): Promise<Kernel> {
+  const kernel = once("full");
+  kernel.then(() => {
+    shared.core = kernel;
+  }, Boolean);
+  return kernel;
+}
 
 /** Whether an answer is a refusal. */
 export function refused(answer: Answer | Failure): answer is Failure {

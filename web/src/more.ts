@@ -1,0 +1,76 @@
+/**
+ * The second script, loaded when somebody asks for what it holds: the full kernel, and the parts of the calculator for
+ * one's own models, engines and start-up logs.
+ */
+import type { Answer, Catalogue, Failure, Kernel, Request, WasmInstance } from "./contract.js";
+import { KernelError } from "./kernel.js";
+import type { Speech } from "./words.js";
+
+/** What a calculator lets its further parts see and do. */
+export interface Host {
+  readonly element: HTMLElement;
+  readonly root: ShadowRoot;
+  readonly speech: Speech;
+  readonly kernel: Kernel;
+  readonly catalogue: Catalogue;
+  readonly request: Request;
+  readonly plan: Answer | null;
+  readonly error: Failure["error"] | null;
+  /** The closed parts at the end, to be filled. */
+  readonly panels: Record<"own" | "engine" | "log", HTMLElement>;
+  /** Below the sentence, for what an engine's answer has beyond the textbook's. */
+  readonly reserved: HTMLElement;
+  readonly modelSelect: HTMLSelectElement;
+  /** As if a reader had set these; `undefined` takes a key back. */
+  change(changes: Partial<Record<keyof Request, unknown>>): void;
+  locked(key: string): boolean;
+  open(panel: "own" | "engine" | "log"): void;
+  addStyles(css: string): void;
+}
+
+/** The further parts of one calculator. */
+export interface Attached {
+  /** Shows the host's present answer. */
+  show(): void;
+  search(): void;
+}
+
+export interface More {
+  kernel(): Promise<WasmInstance> | WasmInstance;
+  attach(host: Host): Attached;
+}
+
+const MORE = Symbol.for("kv-capacity.more.1");
+const page = globalThis as { [MORE]?: Promise<More> };
+
+let load: (() => Promise<unknown>) | undefined;
+
+/** Says how this copy of the script finds the second one. */
+export function provideMore(how: () => Promise<unknown>): void {
+  load = how;
+}
+
+/** The second script announces itself. */
+export function announceMore(more: More): void {
+  page[MORE] = Promise.resolve(more);
+}
+
+let loading: Promise<More> | undefined;
+
+/** The second script's content; rejects with a KernelError. A refusal is not kept. */
+export function loadMore(): Promise<More> {
+  if (page[MORE]) return page[MORE];
+  loading ??= (async () => {
+    try {
+      await load?.();
+    } catch (error) {
+      throw error instanceof KernelError ? error : new KernelError("network", String(error));
+    }
+    const more = page[MORE];
+    if (!more) throw new KernelError("network", "the second script did not arrive");
+    return more;
+  })().finally(() => {
+    loading = undefined;
+  });
+  return loading;
+}
