@@ -3,6 +3,7 @@
 //   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers
 //   cli.mjs                             the command line
 //   index.html, embed.html, …           the site, and locales/
+//   kv-capacity.html                    the site's first page with everything inside, for disks and mail
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,
@@ -102,6 +103,20 @@ function copyPages() {
   }
 }
 
+/** The site's first page with its script and styles inside. */
+function writeOneFile() {
+  const inside = (name) => {
+    const text = readFileSync(join(dist, name), "utf8");
+    if (/<\/(script|style)|<!--/i.test(text))
+      throw new Failure(`${name} cannot stand inside a page: it would end its tag.`);
+    return text;
+  };
+  const page = readFileSync(join(dist, "index.html"), "utf8")
+    .replace(/<link rel="stylesheet" href="([^"]+)" \/>/g, (_tag, name) => `<style>\n${inside(name)}</style>`)
+    .replace(/<script src="([^"]+)"><\/script>/g, (_tag, name) => `<script>\n${inside(name)}</script>`);
+  writeFileSync(join(dist, "kv-capacity.html"), page);
+}
+
 /** Builds the kernels and the site. */
 export async function build() {
   buildPreset("wasm");
@@ -118,6 +133,7 @@ export async function build() {
   chmodSync(join(dist, "cli.mjs"), 0o755);
   copyFileSync(join(kernels, "kernel.wasm"), join(dist, "kv-capacity.wasm"));
   copyPages();
+  writeOneFile();
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
