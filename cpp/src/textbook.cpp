@@ -1,5 +1,4 @@
-// The textbook: an engine that reserves exactly what is written, on GPUs whose
-// memory is one pool.
+// The textbook: an engine that reserves exactly what is written, on GPUs whose memory is one pool.
 #include <array>
 
 #include "kvcap/engine.hpp"

@@ -1,5 +1,4 @@
-// The models that the widget knows by name: rows of cpp/data/models.tsv,
-// compiled in.
+// The models that the widget knows by name: rows of cpp/data/models.tsv, compiled in.
 #pragma once
 
 #include <span>
@@ -13,15 +12,13 @@ namespace kvcap {
 /// One row. `layers` is the short notation that `parse_layers` reads.
 struct CatalogueEntry {
   std::string_view id;      ///< "llama-3-8b"
-  std::string_view hub_id;  ///< "meta-llama/Meta-Llama-3-8B", accepted in
-                            ///< requests too (any letter case)
+  std::string_view hub_id;  ///< "meta-llama/Meta-Llama-3-8B", accepted in requests too (any letter case)
   std::string_view name;
   std::string_view family;
   std::string_view layers;
   u64 parameters;           ///< 0 = unknown
   u64 active_parameters;    ///< 0 = dense or unknown
-  u64 native_weight_bytes;  ///< exact bytes of the stored checkpoint; 0 =
-                            ///< parameters × native format
+  u64 native_weight_bytes;  ///< exact bytes of the stored checkpoint; 0 = parameters × native format
   u64 max_context;          ///< 0 = unbounded
   u32 layer_count;
   u32 query_heads;
@@ -48,8 +45,7 @@ struct CatalogueEntry {
 // clang-format on
 [[nodiscard]] Result<std::vector<LayerRun>> parse_layers(std::string_view text);
 
-/// What a page needs to offer choices, as JSON: models, GPUs, formats, engines
-/// with their options.
+/// What a page needs to offer choices, as JSON: models, GPUs, formats, engines with their options.
 [[nodiscard]] std::string catalogue_json(const Features& features);
 
 }  // namespace kvcap

@@ -11,9 +11,8 @@
 
 namespace kvcap {
 
-/// One accelerator and its three sizes, never mixed: sold (10^9 bytes each
-/// "GB"), what the vendor's tool prints, and the total that a program gets. 0 =
-/// nobody has seen it.
+/// One accelerator and its three sizes, never mixed: sold (10^9 bytes each "GB"), what the vendor's tool prints, and
+/// the total that a program gets. 0 = nobody has seen it.
 struct Gpu {
   std::string_view id;
   std::string_view vendor;
@@ -22,8 +21,7 @@ struct Gpu {
   u64 sold_gb_thousandths = 0;
   u64 driver_mib = 0;
   u64 runtime_mib = 0;      ///< lowest total seen by a program
-  u64 runtime_mib_max = 0;  ///< highest, by driver branch; equal to the lowest
-                            ///< where only one is known
+  u64 runtime_mib_max = 0;  ///< highest, by driver branch; equal to the lowest where only one is known
   u32 year = 0;
 };
 
@@ -50,17 +48,15 @@ struct Deployment {
   u64 data_parallel = 1;
   u64 context_parallel = 1;  ///< ranks of tensor parallelism that a token's copies are dealt to instead (vLLM's DCP)
 
-  /// Memory of one GPU as the textbook reads it (sold figure) or as engines do
-  /// (runtime, else driver, else sold).
+  /// Memory of one GPU as the textbook reads it (sold figure) or as engines do (runtime, else driver, else sold).
   [[nodiscard]] GpuMemory memory(bool textbook) const noexcept;
 };
 
 /// Equal runs put together, in order of first appearance.
 [[nodiscard]] std::vector<LayerRun> merge_runs(std::span<const LayerRun> runs);
 
-/// The layers that pipeline stage `stage` of `stages` holds: every kind is
-/// dealt evenly, since the kinds of a mixed model alternate; what is over goes
-/// to the first stages, so that stage 0 is the fullest. Takes merged runs.
+/// The layers that pipeline stage `stage` of `stages` holds: every kind is dealt evenly, since the kinds of a mixed
+/// model alternate; what is over goes to the first stages, so that stage 0 is the fullest. Takes merged runs.
 [[nodiscard]] std::vector<LayerRun> stage_runs(std::span<const LayerRun> merged, u64 stages, u64 stage);
 
 }  // namespace kvcap

@@ -9,8 +9,7 @@
 
 namespace kvcap {
 
-/// One number in a step: `op` joins it to what stands before ("", "×", "+",
-/// "−", "÷"), `of` says what it counts
+/// One number in a step: `op` joins it to what stands before ("", "×", "+", "−", "÷"), `of` says what it counts
 /// ("layers", "kv_heads", "key_width", "bytes", …; empty for a plain number).
 struct Term {
   Label op = "";
@@ -41,8 +40,7 @@ class Derivation {
 /// A term of a whole number.
 [[nodiscard]] Term term(Label op, Wide value, Label of = "");
 
-/// The step's left-hand side as text: "2 × 32 layers × 8 kv_heads × 128
-/// key_width × 2 bytes".
+/// The step's left-hand side as text: "2 × 32 layers × 8 kv_heads × 128 key_width × 2 bytes".
 [[nodiscard]] std::string expression(const Step& step);
 
 }  // namespace kvcap

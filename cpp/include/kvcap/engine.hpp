@@ -1,6 +1,5 @@
-// What an engine reserves for a sequence and what it leaves for the cache. An
-// engine is a set of stated rules over the same runs of layers; the textbook
-// reserves what is written.
+// What an engine reserves for a sequence and what it leaves for the cache. An engine is a set of stated rules over the
+// same runs of layers; the textbook reserves what is written.
 #pragma once
 
 #include <span>
@@ -28,7 +27,7 @@ enum class OptionKind : unsigned char { whole, fraction, truth, choice, bytes, v
 
 /// A setting under the engine's own flag name.
 struct OptionSpec {
-  std::string_view name;     ///< as in requests: "gpu_memory_utilization"
+  std::string_view name;          ///< as in requests: "gpu_memory_utilization"
   std::string_view aliases = {};  ///< other spellings, separated by spaces
   OptionKind kind = OptionKind::whole;
   u64 fallback = 0;           ///< default: a whole number, billionths, 0/1 or index of the choice
@@ -36,8 +35,8 @@ struct OptionSpec {
   u64 min = 0, max = kMaxExact;
   std::string_view choices = {};  ///< of a choice, separated by spaces
   std::string_view unit = {};     ///< "tokens", "bytes", "" …
-  bool offered = true;       ///< shown in the advanced panel
-  std::string_view source = {};  ///< where the name and the default stand
+  bool offered = true;            ///< shown in the advanced panel
+  std::string_view source = {};   ///< where the name and the default stand
 };
 
 /// Parsed options of one engine, by position of the specification.
@@ -59,8 +58,8 @@ class Options {
   [[nodiscard]] bool has(Label name) const noexcept { return (*this)[name].present; }
 };
 
-/// Reads the `options` object of a request against an engine's list. An unknown
-/// name is `unknown_id` and names the options there are.
+/// Reads the `options` object of a request against an engine's list. An unknown name is `unknown_id` and names the
+/// options there are.
 [[nodiscard]] Result<Options> parse_options(std::span<const OptionSpec> specs, const json::Value* object);
 
 /// Everything an engine's rules look at.
@@ -68,17 +67,14 @@ struct EngineInput {
   const Model& model;
   CacheFormats kv;
   const Deployment& deployment;
-  Tokens context;                     ///< tokens of one conversation (the engine's maximum model
-                                      ///< length)
-  std::optional<Bytes> weight_bytes;  ///< of one copy of the model; none when
-                                      ///< the parameter count is unknown
+  Tokens context;                     ///< tokens of one conversation (the engine's maximum model length)
+  std::optional<Bytes> weight_bytes;  ///< of one copy of the model; none when the parameter count is unknown
   Bytes weight_bytes_per_gpu;         ///< on the fullest GPU; 0 when unknown
   const Options& options;
 };
 
-/// Refuses tensor parallel sizes that an engine cannot run: query heads must
-/// divide evenly, KV heads must divide evenly or be divided by the size
-/// (`not_divisible`, naming the sizes that work).
+/// Refuses tensor parallel sizes that an engine cannot run: query heads must divide evenly, KV heads must divide evenly
+/// or be divided by the size (`not_divisible`, naming the sizes that work).
 [[nodiscard]] std::optional<Error> check_tensor_parallel(const EngineInput& input);
 
 /// One cache as llama.cpp or SGLang allocate it.
@@ -93,14 +89,11 @@ struct CachePool {
   Wide conv_bytes = 0;   ///< the convolution's part of `state_bytes`
 };
 
-/// A part of a GPU's memory that is neither weights nor cache, or a share of
-/// the cache's cost that is not payload.
+/// A part of a GPU's memory that is neither weights nor cache, or a share of the cache's cost that is not payload.
 struct MemoryPart {
-  Label code;      ///< "reserve", "activation", "non_torch", "cuda_graph",
-                   ///< "request_table", "compute_buffer", …
-  Wide bytes = 0;  ///< on one GPU
-  Wide low = 0,
-       high = 0;  ///< of an estimate: the range; equal to `bytes` otherwise
+  Label code;              ///< "reserve", "activation", "non_torch", "cuda_graph", "compute_buffer", …
+  Wide bytes = 0;          ///< on one GPU
+  Wide low = 0, high = 0;  ///< of an estimate: the range; equal to `bytes` otherwise
   Confidence confidence = Confidence::exact;
 };
 
@@ -116,23 +109,18 @@ struct Note {
 
 /// What the rules of an engine give for a deployment.
 struct Reservation {
-  Wide reserved_per_sequence = 0;  ///< set aside for one conversation of
-                                   ///< `context` tokens, all GPUs of one replica
+  Wide reserved_per_sequence = 0;  ///< set aside for one conversation of `context` tokens, all GPUs of one replica
   Wide pool_bytes_per_gpu = 0;     ///< room for the cache on the poorest GPU
   Wide pool_bytes = 0;             ///< the same over all GPUs
-  Wide pool_low_per_gpu = 0,
-       pool_high_per_gpu = 0;  ///< range, equal to the pool when nothing is estimated
+  Wide pool_low_per_gpu = 0, pool_high_per_gpu = 0;  ///< range, equal to the pool when nothing is estimated
   bool weights_fit = true;
   std::optional<Wide> weight_bytes_on_gpus;  ///< of one copy, where a part of the weights stays on the CPU
-  /// Conversations at once, unrounded, over all replicas: numerator /
-  /// denominator. 0/1 when nothing fits.
+  /// Conversations at once, unrounded, over all replicas: numerator / denominator. 0/1 when nothing fits.
   Wide concurrency_num = 0, concurrency_den = 1;
-  Wide sequences_low = 0,
-       sequences_high = 0;  ///< range of whole conversations; equal when nothing is estimated
+  Wide sequences_low = 0, sequences_high = 0;  ///< range of whole conversations; equal when nothing is estimated
   Wide sequences = 0;
   std::optional<Wide> kv_tokens;        ///< as the engine prints
-  std::optional<Wide> kv_tokens_other;  ///< by the other convention of printing,
-                                        ///< where there are two
+  std::optional<Wide> kv_tokens_other;  ///< by the other convention of printing, where there are two
   std::optional<Wide> kv_blocks;
   std::optional<Wide> block_tokens;
   std::vector<CachePool> caches;

@@ -26,8 +26,7 @@ enum class ErrorCode : unsigned char {
 /// The code as it stands in an answer, e.g. "out_of_range".
 [[nodiscard]] Label code_name(ErrorCode code) noexcept;
 
-/// Its members are defined out of line: every check in the core carries one,
-/// and their code would stand at each.
+/// Its members are defined out of line: every check in the core carries one, and their code would stand at each.
 struct Error {
   ErrorCode code = ErrorCode::malformed;
   std::string field;    ///< path in the request, e.g. "model.layers[2].kv_heads"

@@ -9,8 +9,7 @@
 
 namespace kvcap {
 
-/// Bytes of one row of one layer on one GPU: one token's (or entry's) K, V and
-/// indexer key.
+/// Bytes of one row of one layer on one GPU: one token's (or entry's) K, V and indexer key.
 struct Row {
   Wide k = 0;
   Wide v = 0;
@@ -18,30 +17,27 @@ struct Row {
   [[nodiscard]] constexpr Wide sum() const noexcept { return k + v + indexer; }
 };
 
-/// KV heads of a layer that one of `tensor_parallel` GPUs holds: ceil(kv_heads
-/// / t), at least one, so heads replicate past their count (engine_rules 2).
+/// KV heads of a layer that one of `tensor_parallel` GPUs holds: ceil(kv_heads / t), at least one, so heads replicate
+/// past their count (engine_rules 2).
 [[nodiscard]] constexpr u64 heads_per_gpu(u64 kv_heads, u64 tensor_parallel) noexcept {
   return kv_heads == 0 ? 0 : ceil_div(kv_heads, tensor_parallel);
 }
 
-/// The row of one layer on one GPU of `tensor_parallel`. A latent row is whole
-/// on each (engine_rules 3). Recurrent layers have no row.
+/// The row of one layer on one GPU of `tensor_parallel`. A latent row is whole on each (engine_rules 3). Recurrent
+/// layers have no row.
 [[nodiscard]] Row row_of(const LayerRun& run, CacheFormats kv, u64 tensor_parallel) noexcept;
 
-/// Constant state of one recurrent layer on one GPU; states split over tensor
-/// parallel GPUs.
+/// Constant state of one recurrent layer on one GPU; states split over tensor parallel GPUs.
 [[nodiscard]] Wide state_of(const LayerRun& run, u64 tensor_parallel) noexcept;
 
-/// Rows of one layer that a sequence of `context` tokens keeps: all, the last
-/// `window`, ceil(L / tokens_per_entry), or the other input's.
+/// Rows of one layer that a sequence of `context` tokens keeps: all, the last `window`, ceil(L / tokens_per_entry), or
+/// the other input's.
 [[nodiscard]] u64 rows_kept(const LayerRun& run, Tokens context) noexcept;
 
-/// Bytes that one sequence of `context` tokens writes in one layer of this run,
-/// on one GPU.
+/// Bytes that one sequence of `context` tokens writes in one layer of this run, on one GPU.
 [[nodiscard]] Wide layer_bytes(const LayerRun& run, CacheFormats kv, u64 tensor_parallel, Tokens context) noexcept;
 
-/// Bytes that one more token adds to one layer of this run at `context`; of a
-/// compressed layer the average, rounded up.
+/// Bytes that one more token adds to one layer of this run at `context`; of a compressed layer the average, rounded up.
 [[nodiscard]] Wide layer_bytes_per_token(const LayerRun& run, CacheFormats kv, u64 tensor_parallel,
                                          Tokens context) noexcept;
 
@@ -56,15 +52,13 @@ struct SequenceCost {
 [[nodiscard]] SequenceCost sequence_cost(std::span<const LayerRun> runs, CacheFormats kv, u64 tensor_parallel,
                                          Tokens context) noexcept;
 
-/// The contexts at which the cost per token changes (windows that fill, chunks
-/// that wrap), ascending, without repeats.
+/// The contexts at which the cost per token changes (windows that fill, chunks that wrap), ascending, without repeats.
 [[nodiscard]] std::vector<Tokens> slope_changes(std::span<const LayerRun> runs);
 
 /// Layers that keep any cache at all.
 [[nodiscard]] bool has_cache(std::span<const LayerRun> runs) noexcept;
 
-/// The first reason why these formats cannot hold this model's rows (a
-/// latent-only format on K/V heads, …).
+/// The first reason why these formats cannot hold this model's rows (a latent-only format on K/V heads, …).
 [[nodiscard]] std::optional<Error> check_formats(std::span<const LayerRun> runs, CacheFormats kv);
 
 }  // namespace kvcap

@@ -15,10 +15,8 @@ struct Format {
   u32 bits;                  ///< bits of one value in plain words, scales left out
   bool weights;              ///< offered for weights
   bool cache;                ///< offered for the KV cache
-  bool latent_only;          ///< a packed row of exactly `block_values` latent values
-                             ///< (MLA)
-  std::string_view indexer;  ///< format of an indexer's keys beside it; empty =
-                             ///< the same format
+  bool latent_only;          ///< a packed row of exactly `block_values` latent values (MLA)
+  std::string_view indexer;  ///< format of an indexer's keys beside it; empty: left open
   std::string_view source;
   /// Of a mix, whose tensors are of several types: the least and the most bytes of a block seen in files; else 0. The
   /// block is of 8000 values, so that bytes of a block are thousandths of a bit for each weight.
@@ -33,12 +31,10 @@ struct Format {
 };
 
 [[nodiscard]] std::span<const Format> formats() noexcept;
-/// Exact id or a known other spelling ("float16", "bfloat16", "auto" is not
-/// one). nullptr when unknown.
+/// Exact id or a known other spelling ("float16", "bfloat16", "auto" is not one). nullptr when unknown.
 [[nodiscard]] const Format* find_format(std::string_view id) noexcept;
 
-/// The format of K and of V. Formats of a checkpoint's weights are chosen
-/// independently.
+/// The format of K and of V. Formats of a checkpoint's weights are chosen independently.
 struct CacheFormats {
   const Format* k = nullptr;
   const Format* v = nullptr;

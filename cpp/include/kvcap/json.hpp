@@ -1,6 +1,5 @@
-// JSON in and out. The reader takes what people paste: a BOM, CRLF, comments,
-// trailing commas, bare NaN and Infinity. Numbers stay text until a field asks
-// for an integer or a fraction, so that none is rounded on the way.
+// JSON in and out. The reader takes what people paste: a BOM, CRLF, comments, trailing commas, bare NaN and Infinity.
+// Numbers stay text until a field asks for an integer or a fraction, so that none is rounded on the way.
 #pragma once
 
 #include <memory>
@@ -15,8 +14,7 @@ namespace kvcap::json {
 
 enum class Kind : unsigned char { null, boolean, number, string, array, object };
 
-/// A node of a parsed document. Nodes are owned by their Document; absent
-/// members read as nullptr.
+/// A node of a parsed document. Nodes are owned by their Document; absent members read as nullptr.
 class Value {
  public:
   Kind kind = Kind::null;
@@ -25,8 +23,7 @@ class Value {
   std::string_view text;  ///< of a string (decoded) or a number (as written)
 
   [[nodiscard]] bool is(Kind k) const noexcept { return kind == k; }
-  /// Member of an object by name; of repeated names the last, as JavaScript
-  /// does. nullptr when absent or not an object.
+  /// Member of an object by name; of repeated names the last, as JavaScript does. nullptr when absent or not an object.
   [[nodiscard]] const Value* find(std::string_view name) const noexcept;
   [[nodiscard]] const Value* find(Label name) const noexcept;
   /// As `find`, but a null member counts as absent.
@@ -57,9 +54,8 @@ class Value {
 /// A parsed text and its nodes.
 class Document {
  public:
-  /// `malformed` (with line and column) for text that is not JSON or is nested
-  /// deeper than 64, `too_large` past `max_bytes` of text or 2^20 nodes.
-  /// `field` names the text in the error.
+  /// `malformed` (with line and column) for text that is not JSON or is nested deeper than 64, `too_large` past
+  /// `max_bytes` of text or 2^20 nodes. `field` names the text in the error.
   [[nodiscard]] static Result<Document> parse(std::string_view text, std::string_view field, u64 max_bytes);
   [[nodiscard]] const Value& root() const noexcept { return *root_; }
 
@@ -70,18 +66,15 @@ class Document {
   const Value* root_ = nullptr;
 };
 
-/// A number's value as a whole number. "8192", "8192.0" and "8.192e3" are the
-/// same; errors: `wrong_type`, `not_whole`, `out_of_range` (the message states
-/// min and max).
+/// A number's value as a whole number. "8192", "8192.0" and "8.192e3" are the same; errors: `wrong_type`, `not_whole`,
+/// `out_of_range` (the message states min and max).
 [[nodiscard]] Result<u64> to_whole(const Value& value, std::string_view field, u64 min, u64 max);
-/// A number in billionths (digits past the ninth decimal must be zero or are
-/// rounded down).
+/// A number in billionths (digits past the ninth decimal must be zero or are rounded down).
 [[nodiscard]] Result<Fraction> to_fraction(const Value& value, std::string_view field, Fraction min, Fraction max);
 [[nodiscard]] Result<std::string_view> to_text(const Value& value, std::string_view field);
 [[nodiscard]] Result<bool> to_truth(const Value& value, std::string_view field);
 
-/// What a value is, for messages: `text "abc"`, `the number -1`, `a list`, cut
-/// to 40 characters.
+/// What a value is, for messages: `text "abc"`, `the number -1`, `a list`, cut to 40 characters.
 [[nodiscard]] std::string describe(const Value& value);
 
 /// Appends JSON text. Commas and quotes are its own business.

@@ -1,5 +1,4 @@
-// A model is runs of layers, each run of one kind of cache; every family is
-// data in this scheme.
+// A model is runs of layers, each run of one kind of cache; every family is data in this scheme.
 #pragma once
 
 #include <optional>
@@ -17,22 +16,18 @@ enum class LayerKind : unsigned char {
   full,        ///< a row of K and V for every token
   window,      ///< rows of the last `window` tokens
   chunked,     ///< rows of the current chunk of `window` tokens
-  latent,      ///< one row of `latent_width` values for every token, whole on every
-               ///< GPU (MLA)
-  compressed,  ///< one entry for every `tokens_per_entry` tokens, as `full` or
-               ///< `latent`
+  latent,      ///< one row of `latent_width` values for every token, whole on every GPU (MLA)
+  compressed,  ///< one entry for every `tokens_per_entry` tokens, as `full` or `latent`
   recurrent,   ///< a constant state
   shared,      ///< nothing: reads another layer's cache
   none,        ///< nothing: a block without attention
-  cross,       ///< rows of `source_tokens` tokens of another input (image, audio,
-               ///< encoder)
+  cross,       ///< rows of `source_tokens` tokens of another input (image, audio, encoder)
 };
 
 [[nodiscard]] Label kind_name(LayerKind kind) noexcept;
 [[nodiscard]] std::optional<LayerKind> find_kind(std::string_view name) noexcept;
 
-/// `count` layers of the same shape. Widths are values of one head; fields that
-/// a kind does not use are 0.
+/// `count` layers of the same shape. Widths are values of one head; fields that a kind does not use are 0.
 struct LayerRun {
   u32 count = 0;
   LayerKind kind = LayerKind::full;
@@ -40,9 +35,8 @@ struct LayerRun {
   u32 key_width = 0;
   u32 value_width = 0;  ///< 0 where K serves as V
   u32 latent_width = 0;
-  /// Of a latent row, where known: the values that serve as V (kv_lora_rank;
-  /// the rest is the rotary key), and the heads that the row stands for, which
-  /// engines without MLA kernels cache instead.
+  /// Of a latent row, where known: the values that serve as V (kv_lora_rank; the rest is the rotary key), and the heads
+  /// that the row stands for, which engines without MLA kernels cache instead.
   u32 latent_value_width = 0;
   u32 expanded_heads = 0;
   u32 expanded_key_width = 0;
@@ -74,8 +68,8 @@ struct Model {
   std::vector<LayerRun> layers;
   u32 layer_count = 0;                       ///< layers as the model's config counts them; 0 = the sum of the runs
   u32 query_heads = 0;                       ///< never part of the cache; 0 = unknown
-  u32 vocabulary = 0;  ///< entries of the output layer, which engines sample from; 0 = unknown
-  bool multimodal = false;  ///< reads images or sound too, which engines profile with
+  u32 vocabulary = 0;                        ///< entries of the output layer, which engines sample from; 0 = unknown
+  bool multimodal = false;                   ///< reads images or sound too, which engines profile with
   u64 max_context = 0;                       ///< tokens; 0 = not stated
   std::optional<u64> parameters;             ///< all of them, every expert
   std::optional<u64> active_parameters;      ///< shown, never used

@@ -40,12 +40,10 @@ struct Features {
 /// Checks every field of a request.
 [[nodiscard]] Result<Request> parse_request(const json::Value& root, const Features& features);
 
-/// Reads a model written as an object: {"name", "parameters", "max_context",
-/// "native_weights", "layers": [run, …]}.
+/// Reads a model written as an object: {"name", "parameters", "max_context", "native_weights", "layers": [run, …]}.
 [[nodiscard]] Result<Model> parse_model(const json::Value& object, std::string_view field);
 
-/// One JSON request to one JSON answer, or to {"error": {"code", "field",
-/// "message"}}. Never fails otherwise.
+/// One JSON request to one JSON answer, or to {"error": {"code", "field", "message"}}. Never fails otherwise.
 [[nodiscard]] std::string plan_json(std::string_view request, const Features& features);
 
 /// Writes an error as the answer that a request gets.

@@ -1,6 +1,5 @@
-// Quantities of the arithmetic: bytes and tokens as strong integer types, and
-// the readings of a byte count that a person sees (KiB, GB, GiB). Intermediate
-// products are 128-bit; a result leaves the core only if it is a whole number
+// Quantities of the arithmetic: bytes and tokens as strong integer types, and the readings of a byte count that a
+// person sees (KiB, GB, GiB). Intermediate products are 128-bit; a result leaves the core only if it is a whole number
 // of at most 2^53 - 1, which JSON and JavaScript carry exactly.
 #pragma once
 
@@ -13,21 +12,17 @@ namespace kvcap {
 using u64 = std::uint64_t;
 using u32 = std::uint32_t;
 
-/// Text of static storage that ends in NUL: a code, a key, a name. One machine
-/// word, where a string_view takes two and a copy on the stack at every call in
-/// wasm.
+/// Text of static storage that ends in NUL: a code, a key, a name. One machine word, where a string_view takes two and
+/// a copy on the stack at every call in wasm.
 using Label = const char*;
 
-/// An intermediate product. The input limits below keep every product of the
-/// arithmetic under 2^127.
+/// An intermediate product. The input limits below keep every product of the arithmetic under 2^127.
 __extension__ using Wide = unsigned __int128;
 
-/// The largest integer that a double, and so a JSON number in JavaScript, holds
-/// without gaps.
+/// The largest integer that a double, and so a JSON number in JavaScript, holds without gaps.
 inline constexpr u64 kMaxExact = (u64{1} << 53) - 1;
 
-/// Input limits. Larger values are errors, so that no product of the arithmetic
-/// can wrap.
+/// Input limits. Larger values are errors, so that no product of the arithmetic can wrap.
 inline constexpr u64 kMaxTokens = u64{1} << 31;  ///< context length, windows
 inline constexpr u64 kMaxWidth = u64{1} << 24;   ///< values of one head, latent or indexer row
 inline constexpr u64 kMaxHeads = u64{1} << 16;   ///< KV heads of one layer
@@ -36,8 +31,7 @@ inline constexpr u64 kMaxRuns = 16384;           ///< runs of one model
 inline constexpr u64 kMaxGpus = 1'000'000;       ///< GPUs of a deployment
 inline constexpr u64 kMaxState = u64{1} << 48;   ///< values of one layer's recurrent state
 
-/// A whole number of bytes. GB (10^9) and GiB (2^30) are two readings of the
-/// same count.
+/// A whole number of bytes. GB (10^9) and GiB (2^30) are two readings of the same count.
 struct Bytes {
   u64 count = 0;
   friend constexpr auto operator<=>(Bytes, Bytes) = default;
@@ -55,8 +49,7 @@ template <class T>
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
-/// A share of one, in billionths: flags such as 0.9 are held exactly, without
-/// binary fractions.
+/// A share of one, in billionths: flags such as 0.9 are held exactly, without binary fractions.
 struct Fraction {
   static constexpr u64 kOne = 1'000'000'000;
   u64 billionths = 0;

@@ -1,5 +1,4 @@
-// What the weights take. All experts of a mixture are in memory; the cache's
-// format never enters.
+// What the weights take. All experts of a mixture are in memory; the cache's format never enters.
 #pragma once
 
 #include <optional>
@@ -15,9 +14,8 @@ struct WeightBytes {
   Bytes low{}, high{};
 };
 
-/// Bytes of one copy of the model's weights stored as `format` (null: as the
-/// checkpoint is). Nothing when neither the parameter count nor the bytes are
-/// known; `out_of_range` past 2^53 - 1.
+/// Bytes of one copy of the model's weights stored as `format` (null: as the checkpoint is). Nothing when neither the
+/// parameter count nor the bytes are known; `out_of_range` past 2^53 - 1.
 [[nodiscard]] Result<std::optional<WeightBytes>> weight_bytes_of(const Model& model, const Format* format);
 
 }  // namespace kvcap
