@@ -684,7 +684,7 @@ std::vector<u64> listed(std::string_view text, u64 count) {
       inside = false;
     }
   }
-  if (out.size() == 1 && count > 1 && count <= kMaxRuns) out.assign(count, out.front());
+  if (out.size() == 1 && count > 1 && count <= kMaxRuns) out.assign(static_cast<std::size_t>(count), out.front());
   return out;
 }
 

@@ -1069,7 +1069,9 @@ class Scanner {
       default: break;
     }
     // The same words can match a longer and a shorter pattern.
-    for (std::size_t i = out_.found.size(); i-- > 0 && out_.found[i].line == number;) {
+    constexpr std::size_t kNear = 48;
+    const std::size_t all = out_.found.size();
+    for (std::size_t i = all; i-- > 0 && all - i <= kNear && out_.found[i].line == number;) {
       const Found& other = out_.found[i];
       if (other.field == field && other.value == capture.value && other.text == capture.text &&
           spec_of(field).merge != Merge::parts) {
