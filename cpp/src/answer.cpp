@@ -163,6 +163,7 @@ class AnswerWriter {
   void caches();
   void memory();
   void parts(Label key, const std::vector<MemoryPart>& list);
+  void ranks();
   void readings(const Figures& figures);
   void confidence();
   void derivation();
@@ -214,7 +215,9 @@ void AnswerWriter::caches() {
     text("name", pool.name);
     out_.key("cells").number(pool.cells).key("streams").number(pool.streams).key("layers").number(pool.layers);
     out_.key("k_bytes").number(pool.k_bytes).key("v_bytes").number(pool.v_bytes);
-    out_.key("state_bytes").number(pool.state_bytes).key("conv_bytes").number(pool.conv_bytes).end_object();
+    out_.key("state_bytes").number(pool.state_bytes).key("conv_bytes").number(pool.conv_bytes).key("reading");
+    reading(pool.k_bytes + pool.v_bytes + pool.state_bytes, Read::size);
+    out_.end_object();
   }
   out_.end_array();
 }
@@ -271,8 +274,27 @@ void AnswerWriter::parts(Label key, const std::vector<MemoryPart>& list) {
   for (const auto& part : list) {
     out_.begin_object().key("code").text(part.code).key("bytes").number(part.bytes).key("reading");
     reading(part.bytes, Read::size);
-    out_.key("low").number(part.low).key("high").number(part.high);
+    out_.key("low").number(part.low).key("high").number(part.high).key("low_reading");
+    reading(part.low, Read::size);
+    out_.key("high_reading");
+    reading(part.high, Read::size);
     out_.key("confidence").text(confidence_name(part.confidence)).end_object();
+  }
+  out_.end_array();
+}
+
+void AnswerWriter::ranks() {
+  out_.key("ranks").begin_array();
+  for (const auto& rank : outcome_.reserved.ranks) {
+    out_.begin_object().key("gpu").number(rank.gpu).key("stage").number(rank.stage).key("shares").begin_array();
+    for (const auto& share : rank.shares) {
+      out_.begin_object().key("kind").text(kind_name(share.kind)).key("layers").number(share.layers);
+      out_.key("first_head").number(share.first_head).key("heads").number(share.heads);
+      out_.key("of_heads").number(share.of_heads).key("copies").number(share.copies).end_object();
+    }
+    out_.end_array().key("kv_bytes_per_sequence").number(rank.kv_bytes_per_sequence).key("reading");
+    reading(rank.kv_bytes_per_sequence, Read::size);
+    out_.key("fullest").boolean(rank.fullest).end_object();
   }
   out_.end_array();
 }
@@ -297,6 +319,13 @@ void AnswerWriter::readings(const Figures& figures) {
   }
   out_.key("usable_memory_bytes");
   reading(usable * on.gpus, Read::size);
+  const Reservation& reserved = outcome_.reserved;
+  if (outcome_.pool_known && reserved.pool_low_per_gpu != reserved.pool_high_per_gpu) {
+    out_.key("kv_memory_bytes_per_gpu_low");
+    reading(reserved.pool_low_per_gpu, Read::size);
+    out_.key("kv_memory_bytes_per_gpu_high");
+    reading(reserved.pool_high_per_gpu, Read::size);
+  }
   out_.end_object();
 }
 
@@ -411,6 +440,7 @@ std::string AnswerWriter::write() {
   memory();
   parts("parts", reserved.parts);
   parts("gaps", reserved.gaps);
+  ranks();
   readings(figures);
   confidence();
   derivation();

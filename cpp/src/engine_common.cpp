@@ -61,6 +61,36 @@ void note_copies(const EngineInput& in, Reservation& to) {
   }
 }
 
+void list_ranks(const EngineInput& in, Reservation& to) {
+  const u64 t = in.deployment.tensor_parallel;
+  const u64 stages = in.deployment.pipeline_parallel;
+  const std::vector<LayerRun> merged = merge_runs(in.model.layers);
+  Wide most = 0;
+  for (u64 gpu = 0; gpu < std::min(t * stages, kMostRanks); ++gpu) {
+    GpuShare rank;
+    rank.gpu = gpu;
+    rank.stage = gpu / t;
+    const std::vector<LayerRun> held = stage_runs(merged, stages, rank.stage);
+    for (const auto& run : held) {
+      if (run.kind == LayerKind::shared || run.kind == LayerKind::none) continue;
+      Share share{.kind = run.kind, .layers = run.count};
+      if (run.kv_heads != 0) {
+        share.of_heads = run.kv_heads;
+        share.heads = heads_per_gpu(run.kv_heads, t);
+        share.first_head = gpu % t * run.kv_heads / t;
+      }
+      const bool whole = run.latent_width != 0;
+      share.copies = whole ? t : run.kv_heads != 0 && run.kv_heads < t ? t / run.kv_heads : u64{1};
+      rank.shares.push_back(share);
+    }
+    rank.kv_bytes_per_sequence =
+        ceil_div<Wide>(sequence_cost(held, in.kv, t, in.context).total, in.deployment.context_parallel);
+    most = std::max(most, rank.kv_bytes_per_sequence);
+    to.ranks.push_back(std::move(rank));
+  }
+  for (auto& rank : to.ranks) rank.fullest = rank.kv_bytes_per_sequence == most;
+}
+
 MemoryRange memory_range(const EngineInput& in) noexcept {
   const GpuMemory memory = in.deployment.memory(false);
   MemoryRange range{memory.bytes.count, memory.bytes.count};

@@ -21,6 +21,10 @@ void add_gap(Reservation& to, Label code, Wide bytes);
 /// Notes that GPUs keep copies: KV heads past their count, and latent rows, which tensor parallelism does not divide.
 void note_copies(const EngineInput& in, Reservation& to);
 
+/// Lists what each GPU of a replica holds: stages take layers, tensor parallel GPUs whole heads or copies of them.
+inline constexpr u64 kMostRanks = 64;
+void list_ranks(const EngineInput& in, Reservation& to);
+
 /// Lowest and highest total that a program may see of this GPU.
 struct MemoryRange {
   Wide low = 0, high = 0;

@@ -521,6 +521,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   if (on_gpus < layers) {
     out.notes.push_back({"layers_on_cpu", {{"layers", digits(layers - on_gpus)}, {"of", digits(layers)}}});
   }
+  list_ranks(in, out);
   out.notes.push_back({"reserves_at_start", {{"sequences", digits(reserved_sequences)}}});
   return out;
 }

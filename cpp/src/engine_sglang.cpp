@@ -604,6 +604,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   if (std::ranges::any_of(merged, is_window) && pools.cells().window == 0)
     out.notes.push_back({"windows_stored_full", {}});
   note_copies(in, out);
+  list_ranks(in, out);
   if (std::string_view(capacity.limit) != "full") out.notes.push_back({"pool_limit", {{"pool", capacity.limit}}});
   return out;
 }

@@ -151,6 +151,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   out.kv_tokens = *out.kv_blocks * block_tokens;
   out.block_tokens = block_tokens;
   note_copies(in, out);
+  list_ranks(in, out);
   if (windows) out.notes.push_back({"windows_full_length", {}});
   return out;
 }

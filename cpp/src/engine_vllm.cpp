@@ -602,6 +602,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   print_tokens(in, setting, *layout, out);
 
   note_copies(in, out);
+  list_ranks(in, out);
   if (in.options.given("max_num_seqs") && out.sequences > Wide{setting.max_num_seqs} * in.deployment.data_parallel) {
     out.notes.push_back(
         {"max_num_seqs", {{"max_num_seqs", digits(setting.max_num_seqs)}, {"fit", digits(out.sequences)}}});

@@ -107,6 +107,21 @@ struct Note {
   std::vector<NoteValue> values;
 };
 
+/// What one GPU of a replica holds of some layers.
+struct Share {
+  LayerKind kind = LayerKind::full;
+  u64 layers = 0;
+  u64 first_head = 0, heads = 0;  ///< KV heads; none of a latent row or a state
+  u64 of_heads = 0;               ///< KV heads that the model has
+  u64 copies = 1;                 ///< GPUs that hold the same
+};
+struct GpuShare {
+  u64 gpu = 0, stage = 0;
+  std::vector<Share> shares;
+  Wide kv_bytes_per_sequence = 0;  ///< what one conversation writes here
+  bool fullest = false;
+};
+
 /// What the rules of an engine give for a deployment.
 struct Reservation {
   Wide reserved_per_sequence = 0;  ///< set aside for one conversation of `context` tokens, all GPUs of one replica
@@ -126,6 +141,7 @@ struct Reservation {
   std::vector<CachePool> caches;
   std::vector<MemoryPart> parts;  ///< of one GPU, beside weights and cache
   std::vector<MemoryPart> gaps;   ///< reserved - written of one conversation, by cause
+  std::vector<GpuShare> ranks;    ///< the GPUs of one replica, at most kMostRanks of them
   Confidence pool_confidence = Confidence::exact;
   Confidence reserved_confidence = Confidence::exact;
   std::vector<Note> notes;
