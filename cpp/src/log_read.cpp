@@ -1354,7 +1354,8 @@ std::vector<Comparison> compare(const Reader& reader, const Computed& computed) 
   }
   const Computed& low = least_memory ? *least_memory : computed;
   const Computed& high = most_memory ? *most_memory : computed;
-  const auto of = [&](std::optional<u64> Computed::*figure, std::string_view name, std::string_view unit, Field field) {
+  const auto of = [&](std::optional<u64> Computed::* figure, std::string_view name, std::string_view unit,
+                      Field field) {
     add(name, unit, reader.figures.value(field), computed.*figure, (low.*figure).value_or(0),
         (high.*figure).value_or(0));
   };
@@ -1702,6 +1703,19 @@ void write_notes(Writer& out, std::string_view key, const std::vector<Note>& not
   for (const auto& note : notes) {
     out.begin_object().key("code").text(note.code).key("values").begin_object();
     for (const auto& value : note.values) out.key(value.name).text(value.text);
+    // Byte counts as people read them, beside their digits.
+    out.end_object().key("readings").begin_object();
+    for (const auto& value : note.values) {
+      const std::string_view digits_of = value.text;
+      if (!std::string_view(value.name).ends_with("bytes") || digits_of.empty() || digits_of.size() > 16 ||
+          digits_of.front() == '-') {
+        continue;
+      }
+      u64 bytes = 0;
+      for (const char digit : digits_of) bytes = bytes * 10 + static_cast<u64>(digit - '0');
+      out.key(value.name);
+      write_reading(out, Bytes{bytes});
+    }
     out.end_object().end_object();
   }
   out.end_array();
@@ -1772,13 +1786,14 @@ std::string read_log_json(std::string_view text, const Features& features) {
     fraction ? out.decimal(one.printed) : out.number(one.printed);
     out.key("computed");
     fraction ? out.decimal(one.computed) : out.number(one.computed);
-    out.key("ratio")
-        .decimal(one.ratio_millionths())
-        .key("agrees")
-        .boolean(one.agrees)
-        .key("unit")
-        .text(one.unit)
-        .end_object();
+    out.key("ratio").decimal(one.ratio_millionths()).key("agrees").boolean(one.agrees).key("unit").text(one.unit);
+    if (one.unit == "bytes") {
+      out.key("printed_reading");
+      write_reading(out, Bytes{one.printed});
+      out.key("computed_reading");
+      write_reading(out, Bytes{one.computed});
+    }
+    out.end_object();
   }
   out.end_array().key("alternatives").begin_array();
   for (const auto& one : others) {
