@@ -53,7 +53,7 @@ class Counter {
     const auto owns = [](const LayerSpec& spec) { return spec.runs.front().indexer_width != 0; };
     unknown_ = f_.whole("index_head_dim", kMaxWidth) != 0 && !std::ranges::all_of(shapes_.layers, owns);
     read_mlp();
-    for (u64 i = 0; i < shapes_.layers.size() && !unknown_; ++i) out.layers.push_back(layer(i, out.inactive_experts));
+    for (std::size_t i = 0; i < shapes_.layers.size() && !unknown_; ++i) out.layers.push_back(layer(i, out.inactive_experts));
     out.known = !unknown_ && !f_.error();
     return out;
   }
@@ -98,7 +98,7 @@ class Counter {
     }
   }
 
-  Parts layer(u64 i, Wide& inactive) {
+  Parts layer(std::size_t i, Wide& inactive) {
     Parts parts{};
     const LayerSpec& spec = shapes_.layers[i];
     const u64 h = hidden();

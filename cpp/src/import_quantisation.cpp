@@ -153,7 +153,7 @@ Wide stored_bytes(const Value& block, const Format& format, const ParameterCount
       if (!layer) {
         kept |= classes;
       } else if (*layer < kept_in.size()) {
-        kept_in[*layer] |= classes;
+        kept_in[static_cast<std::size_t>(*layer)] |= classes;
       }
     }
   }
