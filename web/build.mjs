@@ -1,6 +1,7 @@
 // Builds everything that a page or the command line loads, into web/dist/:
 //   kv-capacity.js                      classic script that holds all: kernel, elements, styles, English words
-//   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers
+//   kv-capacity-more.js                 what it loads when somebody asks: full kernel, own models, engines, logs
+//   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers; each with its kv-capacity-more
 //   cli.mjs                             the command line
 //   index.html, embed.html, …           the site, and locales/
 //   kv-capacity.html                    the site's first page with everything inside, for disks and mail
@@ -61,7 +62,7 @@ const kernelModules = {
       const bytes = readFileSync(file);
       const packed = pack(bytes);
       if (!bytes.equals(unpack(packed))) return { errors: [{ text: `${path} does not survive packing` }] };
-      const contents = `import { unpack } from "./pack.mjs";\nexport default unpack(${JSON.stringify(packed)});`;
+      const contents = `import { unpack } from "./pack.mjs";\nexport default () => unpack(${JSON.stringify(packed)});`;
       return { contents, resolveDir: web };
     });
   },
@@ -113,18 +114,28 @@ function writeOneFile() {
   };
   const page = readFileSync(join(dist, "index.html"), "utf8")
     .replace(/<link rel="stylesheet" href="([^"]+)" \/>/g, (_tag, name) => `<style>\n${inside(name)}</style>`)
-    .replace(/<script src="([^"]+)"><\/script>/g, (_tag, name) => `<script>\n${inside(name)}</script>`);
+    .replace(/<script src="([^"]+)"><\/script>/g, (_tag, name) => `<script>\n${inside(name)}</script>`)
+    // What a page fetches when somebody asks for it is inside too, at the end.
+    .replace("</body>", () => `<script>\n${inside("kv-capacity-more.js")}</script>\n</body>`);
   writeFileSync(join(dist, "kv-capacity.html"), page);
 }
 
 /** Builds the kernels and the site. */
 export async function build() {
   buildPreset("wasm");
+  await buildSite();
+}
+
+/** Builds the site from kernels that are built. */
+export async function buildSite() {
   const esbuild = await import("esbuild");
   rmSync(dist, { recursive: true, force: true });
   mkdirSync(dist, { recursive: true });
   await bundle(esbuild, "classic.ts", "kv-capacity.js", { format: "iife" });
-  await bundle(esbuild, "module.ts", "kv-capacity.mjs", { format: "esm" });
+  await bundle(esbuild, "more/classic.ts", "kv-capacity-more.js", { format: "iife" });
+  const external = ["./kv-capacity-more.mjs"];
+  await bundle(esbuild, "module.ts", "kv-capacity.mjs", { format: "esm", external });
+  await bundle(esbuild, "more/module.ts", "kv-capacity-more.mjs", { format: "esm" });
   await bundle(esbuild, "cli.ts", "cli.mjs", {
     format: "esm",
     platform: "node",
@@ -132,6 +143,7 @@ export async function build() {
   });
   chmodSync(join(dist, "cli.mjs"), 0o755);
   copyFileSync(join(kernels, "kernel.wasm"), join(dist, "kv-capacity.wasm"));
+  copyFileSync(join(kernels, "kernel_full.wasm"), join(dist, "kv-capacity-more.wasm"));
   copyPages();
   writeOneFile();
 }

@@ -6,12 +6,24 @@ declare module "*.css" {
 
 /** The compiled kernel's factory, which is given the compiled module. */
 declare module "kernel:core" {
-  const create: (options: { wasm: WebAssembly.Module }) => Promise<import("./kernel.js").WasmInstance>;
+  const create: (options: { wasm: WebAssembly.Module }) => Promise<import("./contract.js").WasmInstance>;
   export default create;
 }
 
-/** The kernel's bytes, inside the script. */
+/** The kernel's bytes, inside the script; unpacked when they are asked for. */
 declare module "kernel:core.wasm" {
-  const bytes: Uint8Array<ArrayBuffer>;
+  const bytes: () => Uint8Array<ArrayBuffer>;
+  export default bytes;
+}
+
+/** The full kernel's factory. */
+declare module "kernel:full" {
+  const create: (options: { wasm: WebAssembly.Module }) => Promise<import("./contract.js").WasmInstance>;
+  export default create;
+}
+
+/** The full kernel's bytes, likewise. */
+declare module "kernel:full.wasm" {
+  const bytes: () => Uint8Array<ArrayBuffer>;
   export default bytes;
 }

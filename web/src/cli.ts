@@ -1,5 +1,5 @@
 /** `kv-capacity plan`: JSON requests on standard input, JSON answers on standard output, from the page's kernel. */
-import "./kernel-inline.js";
+import "./kernel-whole.js";
 import { stdin, stdout, stderr } from "node:process";
 import { loadKernel, VERSION } from "./kernel.js";
 

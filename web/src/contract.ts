@@ -97,6 +97,8 @@ export interface Step {
 export interface Note {
   code: string;
   values: Record<string, string>;
+  /** Of values that are byte counts, in a log's findings. */
+  readings?: Record<string, Reading>;
 }
 
 export interface CachePool {
@@ -108,6 +110,29 @@ export interface CachePool {
   v_bytes: number;
   state_bytes: number;
   conv_bytes: number;
+  /** All of it. */
+  reading: Reading;
+}
+
+export interface MemoryPart {
+  code: string;
+  bytes: number;
+  reading: Reading;
+  /** Of an estimate, its range; else equal to `bytes`. */
+  low: number;
+  high: number;
+  low_reading: Reading;
+  high_reading: Reading;
+  confidence: Confidence;
+}
+
+export interface GpuShare {
+  gpu: number;
+  stage: number;
+  shares: { kind: LayerKind; layers: number; first_head: number; heads: number; of_heads: number; copies: number }[];
+  kv_bytes_per_sequence: number;
+  reading: Reading;
+  fullest: boolean;
 }
 
 /** A stretch of the memory bar, in drawing order. */
@@ -193,9 +218,11 @@ export interface Answer {
     segments: MemorySegment[];
   } | null;
   /** Of one GPU, beside weights and cache (engines). */
-  parts: { code: string; bytes: number; reading: Reading; low: number; high: number; confidence: Confidence }[];
+  parts: MemoryPart[];
   /** Why reserved is more than written, by cause (engines). */
-  gaps: { code: string; bytes: number; reading: Reading; low: number; high: number; confidence: Confidence }[];
+  gaps: MemoryPart[];
+  /** What each GPU of a replica holds; the first 64 (engines). */
+  ranks: GpuShare[];
   /** By figure name. */
   readings: Record<string, Reading>;
   confidence: Record<string, Confidence>;
@@ -296,6 +323,8 @@ export interface LogReading {
     ratio: number;
     agrees: boolean;
     unit: string;
+    printed_reading?: Reading;
+    computed_reading?: Reading;
   }[];
   alternatives: { change: string; value: string; concurrency: number; gain: number; same_gpus_and_length: boolean }[];
 }

@@ -1,37 +1,8 @@
 /** The little of the document that the elements share. Imports nothing that needs a DOM to be there. */
-import { languageOf, type Speech, type Stretch, speechFor } from "./words.js";
+import { h, say } from "./nodes.js";
+import { languageOf, type Speech, speechFor } from "./words.js";
 
-type Child = Node | string;
-
-/** A node with attributes and children. Never takes markup, so Trusted Types have nothing to refuse. */
-export function h<K extends keyof HTMLElementTagNameMap>(
-  tag: K,
-  attributes: Record<string, string> = {},
-  ...children: Child[]
-): HTMLElementTagNameMap[K] {
-  const node = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-  node.append(...children);
-  return node;
-}
-
-/** Sets text only where it differs: an unchanged node is not laid out again. */
-export function say(node: Element, text: string): void {
-  if (node.textContent !== text) node.textContent = text;
-}
-
-/** Sets or removes an attribute only where it differs. */
-export function mark(node: Element, name: string, value: string | null): void {
-  if (node.getAttribute(name) === value) return;
-  if (value === null) node.removeAttribute(name);
-  else node.setAttribute(name, value);
-}
-
-/** A sentence with its stresses. */
-export function sayRich(node: Element, stretches: Stretch[]): void {
-  if (node.textContent === stretches.map((one) => one.text).join("")) return;
-  node.replaceChildren(...stretches.map((one) => (one.strong ? h("strong", {}, one.text) : one.text)));
-}
+export { h, mark, say, sayRich } from "./nodes.js";
 
 /** A base class that can be extended where there is no DOM. */
 export const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement;

@@ -1,17 +1,10 @@
-/** The kernel as a file beside the script, for bundlers, for caching and for Node. */
+/** The kernels as files beside the scripts, for bundlers, for caching and for Node. */
 import create from "kernel:core";
-import { compile, KernelError, provideKernels } from "./kernel.js";
-
-/** Takes whatever a server calls it: the type that a kernel is sent with is often wrong. */
-async function bytesOf(url: URL): Promise<BufferSource> {
-  // Node fetches no files. Its file system is asked for in a way that bundlers for pages do not trip over.
-  const files = url.protocol === "file:" && globalThis.process?.getBuiltinModule?.("node:fs");
-  if (files) return files.readFileSync(url);
-  const response = await fetch(url);
-  if (!response.ok) throw new KernelError("network", `${url} answered ${response.status}`);
-  return response.arrayBuffer();
-}
+import { compile, provideKernels } from "./kernel.js";
+import { bytesOf } from "./bytes.js";
+import { loadMore } from "./more.js";
 
 provideKernels({
   core: async () => create({ wasm: await compile(await bytesOf(new URL("./kv-capacity.wasm", import.meta.url))) }),
+  full: async () => (await loadMore()).kernel(),
 });

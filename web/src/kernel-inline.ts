@@ -2,5 +2,9 @@
 import create from "kernel:core";
 import bytes from "kernel:core.wasm";
 import { compile, provideKernels } from "./kernel.js";
+import { loadMore } from "./more.js";
 
-provideKernels({ core: async () => create({ wasm: await compile(bytes) }) });
+provideKernels({
+  core: async () => create({ wasm: await compile(bytes()) }),
+  full: async () => (await loadMore()).kernel(),
+});

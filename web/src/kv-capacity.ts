@@ -7,8 +7,10 @@ import type { Answer, Catalogue, Failure, Kernel, Request, Term } from "./contra
 import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
 import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./kernel.js";
 import css from "./kv-capacity.css";
+import { type Attached, type Host, loadMore } from "./more.js";
+import { type AuthorModel, authorModels, authorModelsIn } from "./own-models.js";
 import { stopsUpTo } from "./stops.js";
-import { numeral, type Speech, type Values } from "./words.js";
+import { addEnglish, numeral, type Speech, type Values } from "./words.js";
 
 /** What `kv-input` and `kv-change` carry: the request, and its answer or the reason why there is none. */
 export interface CapacityDetail {
@@ -29,7 +31,7 @@ const COUNTS = [
   "pipeline_parallel",
   "data_parallel",
 ] as const;
-const KEYS = [...TEXTS, ...COUNTS, "options"] as const;
+const KEYS = [...TEXTS, ...COUNTS, "options", "config"] as const;
 type Key = (typeof KEYS)[number];
 
 /** Where the element starts when nobody says. */
@@ -58,6 +60,12 @@ function fromText(key: Key, text: string): unknown {
 function toText(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
+
+/** The closed parts at the end, which the second script fills. */
+const PANELS = ["own", "engine", "log"] as const;
+type Panels = Host["panels"];
+/** Says "your own model" in the model's selector. */
+const OWN = "+";
 
 /** A slider and the box for an exact number beside it. */
 interface Dial {
@@ -89,6 +97,7 @@ export class KvCapacity extends Base {
   declare pipeline_parallel: Request["pipeline_parallel"];
   declare data_parallel: Request["data_parallel"];
   declare options: Request["options"];
+  declare config: Request["config"];
 
   #request: Record<string, unknown> = {};
   #plan: Answer | null = null;
@@ -103,6 +112,12 @@ export class KvCapacity extends Base {
   #reflecting = false;
   #stops: number[] = [];
   #announceReady!: () => void;
+  #given: unknown = undefined;
+  #authored = new Map<string, AuthorModel>();
+  #further: Promise<Attached> | null = null;
+  #attached: Attached | null = null;
+  #lacking = false;
+  #furtherStyles: string[] = [];
 
   /** Resolves once the first answer is shown. */
   readonly ready: Promise<void> = new Promise((resolve) => {
@@ -127,6 +142,8 @@ export class KvCapacity extends Base {
   #steps!: HTMLElement;
   #notes!: HTMLElement;
   #trouble!: HTMLElement;
+  #reserved!: HTMLElement;
+  #panels!: Panels;
 
   constructor() {
     super();
@@ -147,7 +164,11 @@ export class KvCapacity extends Base {
 
   /** The request as the kernel gets it. */
   get request(): Request {
-    return { model: DEFAULT_MODEL, ...this.#request } as Request;
+    const { model = DEFAULT_MODEL, ...rest } = this.#request;
+    const authored = typeof model === "string" ? this.#authored.get(model) : undefined;
+    if (authored?.config !== undefined) return { config: authored.config, ...rest } as Request;
+    if (this.#request.config !== undefined && this.#request.model === undefined) return rest as Request;
+    return { model: authored?.model ?? model, ...rest } as Request;
   }
 
   set request(request: Request) {
@@ -157,7 +178,8 @@ export class KvCapacity extends Base {
   /** The state as a link carries it: keys and ids, such as `model=llama-3.1-8b&context=8192`. */
   get state(): string {
     const out = new URLSearchParams();
-    for (const [key, value] of Object.entries(this.request)) if (value !== undefined) out.set(key, toText(value));
+    const stated = { model: DEFAULT_MODEL, ...this.#request };
+    for (const [key, value] of Object.entries(stated)) if (value !== undefined) out.set(key, toText(value));
     return out.toString();
   }
 
@@ -188,6 +210,23 @@ export class KvCapacity extends Base {
 
   set lock(keys: string | null) {
     mark(this, "lock", keys);
+  }
+
+  /** Models of the page's author, beside those in child scripts: one or a list, as runs of layers or a config. */
+  get models(): unknown {
+    return this.#given;
+  }
+
+  set models(models: unknown) {
+    this.#given = models;
+    this.#readModels();
+  }
+
+  #readModels(): void {
+    const all = [...authorModelsIn(this), ...authorModels(this.#given)];
+    this.#authored = new Map(all.map((one) => [one.id, one]));
+    if (this.#built) this.#offer();
+    this.#queue();
   }
 
   static {
@@ -225,7 +264,7 @@ export class KvCapacity extends Base {
   connectedCallback(): void {
     if (!this.#root) return;
     // Properties that were set before the tag was known stand on the instance itself and hide the accessors.
-    for (const key of [...KEYS, "request", "state"]) {
+    for (const key of [...KEYS, "models", "request", "state"]) {
       if (!Object.hasOwn(this, key)) continue;
       const self = this as unknown as Record<string, unknown>;
       const value = self[key];
@@ -233,7 +272,8 @@ export class KvCapacity extends Base {
       self[key] = value;
     }
     this.#speak(this.#root);
-    adopt(this.#root, base, css);
+    adopt(this.#root, base, css, ...this.#furtherStyles);
+    this.#readModels();
     if (this.hasAttribute("link")) this.#readLink();
     if (this.#kernel) this.#queue();
     else loadKernel().then(this.#start, this.#fail);
@@ -249,7 +289,7 @@ export class KvCapacity extends Base {
 
   /** A document has its own style sheets. */
   adoptedCallback(): void {
-    if (this.#root && this.#built) adopt(this.#root, base, css);
+    if (this.#root && this.#built) adopt(this.#root, base, css, ...this.#furtherStyles);
   }
 
   #start = (kernel: Kernel): void => {
@@ -262,9 +302,13 @@ export class KvCapacity extends Base {
       return;
     }
     this.#offer();
-    this.#update();
-    this.#base.className = "kv";
-    this.#announceReady();
+    const shown = () => {
+      this.#base.className = "kv";
+      this.#announceReady();
+    };
+    const later = this.#update();
+    if (later) later.then(shown);
+    else shown();
   };
 
   #fail = (error: unknown): void => {
@@ -298,16 +342,21 @@ export class KvCapacity extends Base {
     });
   }
 
-  #update(settled = true): void {
-    if (!this.#kernel) return;
+  /** Asks and shows. A promise when the answer takes a kernel or a part of the page that is still to come. */
+  #update(settled = true): Promise<void> | undefined {
+    if (!this.#kernel) return undefined;
     const answer = this.#kernel.plan(this.request);
-    if (needsFull(answer)) {
-      loadFullKernel().then((kernel) => {
-        this.#kernel = kernel;
-        this.#update();
-      }, Boolean);
-    }
+    if (needsFull(answer) && !this.#lacking) return this.#more().then(() => this.#update(settled), this.#lack);
     if (refused(answer)) {
+      if (answer.error.field === "model" && document.readyState === "loading") {
+        // Its author may still name the model, further down in the page.
+        return new Promise((resolve) => {
+          document.addEventListener("DOMContentLoaded", () => {
+            this.#readModels();
+            resolve(this.#update(settled));
+          });
+        });
+      }
       this.#failure = answer.error;
       // What was half typed, and by chance accepted, is no answer to go back to.
       if (this.#settled && this.#plan !== this.#settled) this.#show(this.#settled);
@@ -320,24 +369,133 @@ export class KvCapacity extends Base {
       this.#show(answer);
     }
     this.#showControls();
+    this.#attached?.show();
+    return undefined;
   }
 
   /** A reader changed something; `settled` once the hand is off. */
   #changed(key: Key, value: unknown, settled: boolean): void {
-    if (value === undefined) delete this.#request[key];
-    else this.#request[key] = value;
-    this.#update(settled);
-    if (settled) {
-      if (!this.#failure) this.#reflect(key);
-      announce(this.#failure ? (this.#problem.textContent ?? "") : (this.#sentence.textContent ?? ""));
-      if (this.hasAttribute("link") && !this.#failure) this.#writeLink();
+    // A model that is chosen takes the place of one that was brought along.
+    const besides = key === "model" ? { config: undefined } : key === "gpus" ? { tensor_parallel: undefined } : {};
+    this.#change({ ...besides, [key]: value }, settled);
+  }
+
+  #change(changes: Record<string, unknown>, settled: boolean): void {
+    for (const [key, value] of Object.entries(changes)) {
+      if (value === undefined) delete this.#request[key];
+      else this.#request[key] = value;
     }
-    const detail: CapacityDetail = {
-      request: this.request,
-      plan: this.#failure ? null : this.#plan,
-      error: this.#failure,
+    const tell = () => {
+      if (settled) {
+        if (!this.#failure) for (const key of Object.keys(changes)) this.#reflect(key as Key);
+        announce(this.#failure ? (this.#problem.textContent ?? "") : (this.#sentence.textContent ?? ""));
+        if (this.hasAttribute("link") && !this.#failure) this.#writeLink();
+      }
+      const detail: CapacityDetail = {
+        request: this.request,
+        plan: this.#failure ? null : this.#plan,
+        error: this.#failure,
+      };
+      this.dispatchEvent(
+        new CustomEvent(settled ? "kv-change" : "kv-input", { bubbles: true, composed: true, detail }),
+      );
     };
-    this.dispatchEvent(new CustomEvent(settled ? "kv-change" : "kv-input", { bubbles: true, composed: true, detail }));
+    const later = this.#update(settled);
+    if (later) later.then(tell);
+    else tell();
+  }
+
+  // ---- the second script ---------------------------------------------------------------------------------------------
+
+  /** Loads the second script and attaches its parts, once. */
+  #more(): Promise<Attached> {
+    this.#further ??= Promise.all([loadMore(), loadFullKernel()]).then(([more, kernel]) => {
+      this.#kernel = kernel;
+      this.#catalogue = kernel.catalogue();
+      this.#lacking = false;
+      this.#attached = more.attach(this.#host());
+      this.#attached.show();
+      return this.#attached;
+    });
+    this.#further.catch(() => {
+      this.#further = null;
+    });
+    return this.#further;
+  }
+
+  /** The second script did not come: the answer is then the first kernel's refusal. */
+  #lack = (error: unknown): Promise<void> | undefined => {
+    this.#lacking = true;
+    console.warn(`kv-capacity: ${error}`);
+    return this.#update();
+  };
+
+  #host(): Host {
+    const self = this;
+    return {
+      element: this,
+      root: this.#root as ShadowRoot,
+      speech: this.#speech,
+      get kernel() {
+        return self.#kernel as Kernel;
+      },
+      get catalogue() {
+        return self.#catalogue as Catalogue;
+      },
+      get request() {
+        return { model: DEFAULT_MODEL, ...self.#request } as Request;
+      },
+      get plan() {
+        return self.#plan;
+      },
+      get error() {
+        return self.#failure;
+      },
+      panels: this.#panels,
+      reserved: this.#reserved,
+      modelSelect: this.#selects.model,
+      change: (changes) => this.#change(changes, true),
+      locked: (key) => this.#locked(key),
+      open: (panel) => this.#open(panel),
+      addEnglish,
+      announce,
+      addStyles: (text) => {
+        if (this.#furtherStyles.includes(text)) return;
+        this.#furtherStyles.push(text);
+        adopt(this.#root as ShadowRoot, base, css, ...this.#furtherStyles);
+      },
+    };
+  }
+
+  #open(name: keyof Panels): void {
+    const panel = this.#panels[name].parentElement as HTMLDetailsElement;
+    panel.open = true;
+    panel.querySelector("summary")?.focus();
+    panel.scrollIntoView({ block: "nearest" });
+  }
+
+  #panel(name: keyof Panels): HTMLElement {
+    const inside = h("div", { class: "inside" });
+    const panel = h(
+      "details",
+      { class: `panel ${name}` },
+      h("summary", {}, h("span", {}, this.#speech.text(`panel.${name}`))),
+      inside,
+    );
+    panel.addEventListener("toggle", () => {
+      if (!panel.open || this.#attached) return;
+      say(inside, this.#speech.text("more-coming"));
+      this.#more().catch(() => say(inside, this.#speech.text("more-missing")));
+    });
+    this.#panels[name] = inside;
+    return panel;
+  }
+
+  #locked(key: string): boolean {
+    const lock = this.getAttribute("lock");
+    if (lock === null) return false;
+    const keys = lock.trim().split(/[\s,]+/);
+    return keys.includes("") || keys.includes("all") || keys.includes(key);
   }
 
   // ---- building ----------------------------------------------------------------------------------------------------------
@@ -347,7 +505,11 @@ export class KvCapacity extends Base {
 
     const select = (key: "model" | "weights" | "kv" | "gpu") => {
       const control = h("select", { id: key, part: "control", autocomplete: "off", "aria-describedby": "problem" });
-      control.addEventListener("change", () => this.#changed(key, this.#chosen(key), true));
+      control.addEventListener("change", () => {
+        if (control.value !== OWN) return this.#changed(key, this.#chosen(key), true);
+        this.#showControls();
+        this.#open("own");
+      });
       return control;
     };
     const field = (key: string, control: Node, ...beside: Node[]) =>
@@ -386,6 +548,10 @@ export class KvCapacity extends Base {
       return { range, exact, beside: h("span") };
     };
 
+    const search = h("button", { type: "button", class: "plain search", part: "search" }, word("search"));
+    search.addEventListener("click", () => {
+      this.#more().then((attached) => attached.search(), this.#lack);
+    });
     this.#selects = { model: select("model"), weights: select("weights"), kv: select("kv"), gpu: select("gpu") };
     this.#gpus = dial("gpus");
     this.#gpus.range.min = "1";
@@ -434,6 +600,8 @@ export class KvCapacity extends Base {
     // The derivation is written when somebody looks at it.
     this.#details.addEventListener("toggle", () => this.#plan && this.#showSteps(this.#plan));
     this.#notes = h("ul", { class: "notes", part: "notes", role: "list" });
+    this.#reserved = h("div", { class: "reserved" });
+    this.#panels = {} as Panels;
     this.#result = h(
       "div",
       {},
@@ -441,9 +609,12 @@ export class KvCapacity extends Base {
       this.#bar,
       this.#legend,
       this.#sentence,
+      this.#reserved,
       this.#details,
       this.#notes,
     );
+    const modelField = field("model", this.#selects.model);
+    modelField.append(search);
     this.#trouble = h("p", { class: "trouble", role: "alert", part: "problem" });
     this.#base = h(
       "div",
@@ -456,7 +627,7 @@ export class KvCapacity extends Base {
         h(
           "div",
           { class: "controls", role: "group", "aria-label": word("controls") },
-          field("model", this.#selects.model),
+          modelField,
           field("weights", this.#selects.weights),
           field("kv", this.#selects.kv),
           field("gpu", this.#selects.gpu),
@@ -465,6 +636,7 @@ export class KvCapacity extends Base {
         ),
         this.#problem,
         this.#result,
+        ...PANELS.map((name) => this.#panel(name)),
       ),
     );
     mark(this.#base, "lang", this.#speech.language);
@@ -472,6 +644,12 @@ export class KvCapacity extends Base {
     root.replaceChildren(this.#base);
     this.#built = true;
     if (this.#catalogue) this.#offer();
+    if (this.#attached) {
+      // Other words: the parts are made anew.
+      this.#attached = null;
+      this.#further = null;
+      this.#more();
+    }
   }
 
   // ---- choices ----------------------------------------------------------------------------------------------------------
@@ -497,12 +675,18 @@ export class KvCapacity extends Base {
       return out;
     };
     const { model, weights, kv, gpu } = this.#selects;
+    const authored = [...this.#authored.values()].map(({ id, name }) => ({
+      id,
+      name,
+      family: this.#speech.text("authored"),
+    }));
     model.replaceChildren(
       ...grouped(
-        catalogue.models,
+        [...authored, ...catalogue.models.filter((one) => !this.#authored.has(one.id))],
         (one) => one.family,
         (one) => h("option", { value: one.id }, one.name),
       ),
+      h("option", { value: OWN }, this.#speech.text("own-model-choice")),
     );
     gpu.replaceChildren(
       ...grouped(
@@ -547,11 +731,12 @@ export class KvCapacity extends Base {
     const asked = this.request;
     const bad = this.#failure?.field.split(/[.[]/)[0];
 
-    const model = asked.model;
+    const model = (this.#request.model ??
+      (this.#request.config === undefined ? DEFAULT_MODEL : undefined)) as Request["model"];
     if (typeof model === "string") {
-      const known = this.#catalogue?.models.find(
-        (one) => one.id === model || one.hub_id.toLowerCase() === model.toLowerCase(),
-      );
+      const known =
+        this.#authored.get(model) ??
+        this.#catalogue?.models.find((one) => one.id === model || one.hub_id.toLowerCase() === model.toLowerCase());
       this.#select("model", known?.id ?? model, model);
     } else {
       this.#select("model", "", (model?.name || plan?.model.name) ?? this.#speech.text("own-model"));
@@ -569,21 +754,19 @@ export class KvCapacity extends Base {
     if (typeof gpu === "string") this.#select("gpu", gpu, gpu);
     else this.#select("gpu", "", plan && !this.#failure ? this.#size("gpu_memory_bytes", plan) : "");
 
-    this.#showDial("gpus", this.#gpus, asked.gpus ?? 1, bad);
+    this.#showDial("gpus", this.#gpus, asked.gpus ?? (this.#failure ? 1 : (plan?.deployment.gpus ?? 1)), bad);
     this.#showDial("context", this.#context, asked.context ?? 8192, bad);
     if (plan && !this.#failure) {
       this.#beside(this.#gpus, this.#speech.text("each", { size: this.#size("gpu_memory_bytes", plan) }));
     }
 
-    const lock = this.getAttribute("lock");
-    const locked = (lock ?? "").split(/[\s,]+/);
     for (const [key, controls] of Object.entries({
       ...this.#selects,
       gpus: [this.#gpus.range, this.#gpus.exact],
       context: [this.#context.range, this.#context.exact],
     })) {
       for (const control of [controls].flat()) {
-        control.disabled = lock !== null && (lock.trim() === "" || locked.includes("all") || locked.includes(key));
+        control.disabled = this.#locked(key);
         if (control !== this.#gpus.range && control !== this.#context.range) {
           mark(control, "aria-invalid", bad === key ? "true" : null);
         }
@@ -654,7 +837,9 @@ export class KvCapacity extends Base {
     const value = (this.#request[field] ?? "") as string;
     const limits = this.#catalogue?.limits;
     const max = (field === "gpus" ? limits?.max_gpus : limits?.max_context) ?? "";
-    const key = [`error.${field}.${error.code}`, `error.${field}`].find((one) => speech.has(one)) ?? "error.other";
+    const key = needsFull({ error })
+      ? "more-missing"
+      : ([`error.${field}.${error.code}`, `error.${field}`].find((one) => speech.has(one)) ?? "error.other");
     say(this.#problem, speech.text(key, { field: error.field, message: error.message, value: String(value), max }));
     this.#result.classList.add("stale");
     // Figures of another question are no answer to this one.
@@ -687,7 +872,15 @@ export class KvCapacity extends Base {
         ? speech.text(heads.size === 1 ? "heads-layers" : "layers", { n: shared ?? layers, layers })
         : speech.text("growing-layers", { n: growing, layers }),
     );
-    put(sequence, "kv_bytes_per_sequence", plan.kv_bytes_per_sequence, speech.text("tokens", { n: plan.context }));
+    put(
+      sequence,
+      "kv_bytes_per_sequence",
+      plan.kv_bytes_per_sequence,
+      speech.text(plan.kv_fixed_bytes === 0 ? "tokens" : "tokens-fixed", {
+        n: plan.context,
+        fixed: this.#size("kv_fixed_bytes", plan),
+      }),
+    );
     const fits = plan.limit !== "weights_do_not_fit";
     put(
       room,
@@ -702,7 +895,11 @@ export class KvCapacity extends Base {
     const why = { weights_do_not_fit: "count-weights", one_sequence_too_long: "count-long", cache: "conversations" };
     say(
       count.small,
-      plan.limit === null ? speech.text("weights-unknown") : speech.text(why[plan.limit], { n: sequences ?? 0 }),
+      plan.limit === null
+        ? speech.text("weights-unknown")
+        : plan.sequences_range
+          ? speech.text("conversations-range", { low: plan.sequences_range[0], n: plan.sequences_range[1] })
+          : speech.text(why[plan.limit], { n: sequences ?? 0 }),
     );
     count.box.classList.toggle("short", sequences === 0);
   }
@@ -744,7 +941,8 @@ export class KvCapacity extends Base {
       const block = this.#bar.children[i] as HTMLElement;
       block.style.inlineSize = `${segment.share * 100}%`;
       const values: Values = { n: plan.sequences ?? 0, percent: reserve === null ? "" : speech.percent(reserve) };
-      this.#showLegend(i, `seg.${segment.kind}`, values, segment.reading, segment.bytes);
+      const kind = segment.kind === "reserve" && reserve === null ? "outside" : segment.kind;
+      this.#showLegend(i, `seg.${kind}`, values, segment.reading, segment.bytes);
     });
     this.#showCuts();
     if (short && memory) {
@@ -793,18 +991,22 @@ export class KvCapacity extends Base {
       n: plan.sequences ?? 0,
       gpus: remedy.gpus_for_weights ?? 0,
       longest: remedy.longest_context ?? 0,
+      reserved: this.#size("kv_reserved_per_sequence", plan),
+      fixed: this.#size("kv_fixed_bytes", plan),
+      token: this.#size("kv_bytes_per_token", plan),
     };
+    const engine = plan.engine === "textbook" ? "" : "-engine";
     const keys: string[] = [];
     switch (plan.limit) {
       case "cache":
-        keys.push("fits", `decides.${plan.decides}`);
+        keys.push(`fits${engine}`, ...(plan.kv_fixed_bytes === 0 ? [] : ["fixed-part"]), `decides.${plan.decides}`);
         break;
       case "weights_do_not_fit":
-        keys.push("no-weights");
+        keys.push(`no-weights${engine}`);
         if (remedy.gpus_for_weights !== null) keys.push("no-weights-gpus");
         break;
       case "one_sequence_too_long":
-        keys.push("too-long", remedy.longest_context === null ? "too-long-never" : "too-long-remedy");
+        keys.push(`too-long${engine}`, remedy.longest_context === null ? "too-long-never" : "too-long-remedy");
         break;
       default:
         keys.push("unknown-weights");
@@ -854,6 +1056,12 @@ export class KvCapacity extends Base {
           values[name] = numeral(text) === undefined ? text : Number(text);
         return speech.text(`note.${note.code}`, values);
       });
+    const before = plan.slope_changes.findLast((at) => at <= plan.context);
+    const after = plan.slope_changes.find((at) => at > plan.context);
+    if (before !== undefined) {
+      notes.unshift(speech.text("slope-before", { n: before, token: this.#size("kv_bytes_per_token", plan) }));
+    }
+    if (after !== undefined) notes.unshift(speech.text("slope-after", { n: after }));
     if (notes.join() === [...this.#notes.children].map((item) => item.textContent).join()) return;
     this.#notes.replaceChildren(...notes.map((note) => h("li", {}, note)));
   }

@@ -26,6 +26,8 @@ export interface Host {
   locked(key: string): boolean;
   open(panel: "own" | "engine" | "log"): void;
   addStyles(css: string): void;
+  addEnglish(words: Partial<Record<string, string>>): void;
+  announce(text: string): void;
 }
 
 /** The further parts of one calculator. */

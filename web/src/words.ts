@@ -21,6 +21,11 @@ export function addLanguage(language: string, words: Dictionary): void {
   dictionaries.set(language, words);
 }
 
+/** Adds English words that come later than the rest. */
+export function addEnglish(words: Dictionary): void {
+  Object.assign(english, words);
+}
+
 /** Where `{` at `from` closes. */
 function closing(text: string, from: number): number {
   let depth = 0;

@@ -1,0 +1,163 @@
+// Every code that the core can put into an answer has words in English. The codes are read from the sources: each kind
+// stands in its own few ways of being written there.
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+
+/** Kinds of code: the keys that word one, and how it is written in the files of the core. */
+const kinds = [
+  {
+    name: "note",
+    keys: (code) => [`note.${code}`],
+    files: /^(answer|textbook|engine_\w+|import_\w+)\.cpp$/,
+    patterns: [
+      /notes\.push_back\(\s*\{\s*"(\w+)"/g,
+      /note_codes\.emplace_back\("(\w+)"\)/g,
+      /\bnote\("(\w+)"\)/g,
+      /\bwrite\("(\w+)", \{/g,
+    ],
+  },
+  {
+    name: "gap",
+    keys: (code) => [`gap.${code}`],
+    files: /^engine_\w+\.cpp$/,
+    patterns: [/add_gap\(out, (?:\w+ \? "(\w+)" : )?"(\w+)"/g, /MemoryPart \w+\{\.code = "(?!compute_buffer)(\w+)"\}/g],
+  },
+  {
+    name: "part",
+    keys: (code) => [`part.${code}`, `seg.${code}`],
+    files: /^(textbook|engine_\w+)\.cpp$/,
+    patterns: [
+      /parts\.push_back\(\{"(\w+)"/g,
+      /part_of\(in\.options, "\w+", "(\w+)"/g,
+      /MemoryPart part\{\.code = "(\w+)"/g,
+    ],
+  },
+  {
+    name: "segment",
+    keys: (code) => [`seg.${code}`],
+    files: /^(textbook|engine_\w+)\.cpp$/,
+    patterns: [
+      /parts\.push_back\(\{"(\w+)"/g,
+      /part_of\(in\.options, "\w+", "(\w+)"/g,
+      /MemoryPart part\{\.code = "(\w+)"/g,
+    ],
+  },
+  {
+    name: "part as a term",
+    keys: (code) => [`of.${code}`],
+    files: /^engine_vllm\.cpp$/,
+    patterns: [/parts\.push_back\(\{"(\w+)"/g, /part_of\(in\.options, "\w+", "(\w+)"/g],
+  },
+  {
+    name: "step",
+    keys: (code) => [`step.${code}`],
+    files: /^(derive|textbook|engine_\w+)\.cpp$/,
+    patterns: [/(?:derivation|\bto|\bout)\.add\(\s*"(\w+)"/g, /Label name = fixed \? "(\w+)" : "(\w+)"/g],
+  },
+  {
+    name: "term",
+    keys: (code) => [`of.${code}`],
+    files: /^(derive|textbook|engine_\w+)\.cpp$/,
+    patterns: [
+      /\bterm\("[^"]*", [^;]*?, "(\w+)"\)/g,
+      /\.put\("[^"]*", [^;]*?, "(\w+)"\)/g,
+      /\{"[×÷+−]", [^;{}]*?, "(\w+)"\}/g,
+      /\.add\(\s*"\w+", [^;"]*, "(\w+)"/g,
+      /fixed \? "(bytes\w+)" : "(bytes\w+)"/g,
+      /plain \? "(\w+)" : "(\w+)"/g,
+    ],
+    // Plain factors, of which the step's own words say what they are.
+    bare: /^(k_and_v|head_dimension|key_width|copies|context_parallel|groups)$/,
+  },
+  {
+    name: "cache",
+    keys: (code) => [`cache.${code}`],
+    files: /^engine_(llama_cpp|sglang)\.cpp$/,
+    patterns: [/cache\.name = (?:[^;"]*\? )?"(\w+)"(?: : "(\w+)")?/g, /pool_of\("(\w+)"/g, /consider\("(\w+)"/g],
+  },
+  {
+    name: "finding",
+    keys: (code) => [`log.finding.${code}`],
+    files: /^log_\w+\.cpp$/,
+    patterns: [/add_finding\((?:\w+ \? "(\w+)" : )?"(\w+)"/g, /refused->push_back\(\s*\{"(\w+)"/g],
+    bare: /^nothing_found$/,
+  },
+  {
+    name: "contradiction",
+    keys: (code) => [`log.contradiction.${code}`],
+    files: /^log_\w+\.cpp$/,
+    patterns: [/add_contradiction\("(\w+)"/g],
+  },
+  {
+    name: "field of a log",
+    keys: (code) => [`log.field.${code}`],
+    files: /^log_\w+\.hpp$/,
+    patterns: [/X\(\w+, "(\w+)"/g],
+  },
+  {
+    name: "missing or compared field of a log",
+    keys: (code) => [`log.field.${code}`],
+    files: /^log_\w+\.cpp$/,
+    patterns: [
+      /\bask\([^;]*, "(\w+)"\)/g,
+      /missing\.push_back\("(\w+)"\)/g,
+      /\badd\("(\w+)", "(?:cells|bytes)"/g,
+      /\bof\((?:other \? )?&Computed[^;"]*"(\w+)"/g,
+      /attempt\("(\w+)"/g,
+      /share_change\(\w+, "(\w+)"/g,
+    ],
+  },
+  {
+    name: "stretch of a log's bar",
+    keys: (code) => [`log.seg.${code}`, `seg.${code}`],
+    files: /^log_\w+\.cpp$/,
+    patterns: [/^ +add\("(\w+)", (?!")/gm],
+  },
+];
+
+/** What has no words, one a line. */
+export function wordless(project) {
+  const folder = join(project, "cpp/src");
+  const read = (name) => JSON.parse(readFileSync(join(project, "web/locales", name), "utf8"));
+  // What the first kernel says needs words that are there from the start.
+  const first = read("en.json");
+  const words = { ...first, ...read("en-more.json") };
+  const found = [];
+  for (const { name, keys, files, patterns, bare } of kinds) {
+    let any = false;
+    for (const file of readdirSync(folder).filter((one) => files.test(one))) {
+      const text = readFileSync(join(folder, file), "utf8");
+      const known = /^(answer|derive|textbook)\.cpp$/.test(file) ? first : words;
+      const codes = patterns.flatMap((pattern) => [...text.matchAll(pattern)].flatMap(([, ...groups]) => groups));
+      for (const code of new Set(codes.filter(Boolean))) {
+        any = true;
+        if (bare?.test(code) || keys(code).some((key) => key in known)) continue;
+        found.push(`the ${name} "${code}" of ${file} has no words: ${keys(code)[0]} in web/locales`);
+      }
+    }
+    // A kind of which nothing is found is written in another way than it was.
+    if (!any) found.push(`no ${name} was found in the sources: tests/words.mjs looks for it in another form`);
+  }
+  for (const [file, option] of offeredOptions(folder)) {
+    if (Object.keys(words).some((key) => key.startsWith("option.") && key.endsWith(`.${option}`))) continue;
+    found.push(`the option "${option}" of ${file} has no sentence: option.${option} in web/locales`);
+  }
+  return found.join("\n");
+}
+
+/** The options of each engine that its table offers to readers. */
+function offeredOptions(folder) {
+  const found = [];
+  for (const file of readdirSync(folder).filter((one) => /^(textbook|engine_\w+)\.cpp$/.test(one))) {
+    const text = readFileSync(join(folder, file), "utf8");
+    for (const [, spec] of text.matchAll(/OptionSpec\{([^{}]*)\}/g)) {
+      const name = spec.match(/\.name = "(\w+)"/)?.[1];
+      if (name && !spec.includes(".offered = false")) found.push([file, name]);
+    }
+    for (const [, rest] of text.matchAll(/^ {4}(?:count|truth)_option\(([^;]*?)\),$/gm)) {
+      // The last of its yes and no says whether it is offered.
+      if (rest.match(/\b(true|false)\b/g)?.at(-1) === "true") found.push([file, rest.match(/"(\w+)"/)[1]]);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,22 @@
+/** Puts the further parts into one calculator. */
+import words from "../../locales/en-more.json";
+import type { Attached, Host } from "../more.js";
+import { engineSettings } from "./engine.js";
+import { logReader } from "./log.js";
+import css from "./more.css";
+import { ownModel } from "./own.js";
+import { reservation } from "./reserved.js";
+import { modelSearch } from "./search.js";
+
+export function attach(host: Host): Attached {
+  host.addEnglish(words);
+  host.addStyles(css);
+  const parts = [ownModel(host), engineSettings(host), logReader(host), reservation(host)];
+  const search = modelSearch(host);
+  return {
+    show() {
+      for (const part of parts) part.show();
+    },
+    search: () => search.open(),
+  };
+}

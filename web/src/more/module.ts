@@ -1,0 +1,12 @@
+/** The second script as a module: the full kernel is a file of its own beside it. */
+import create from "kernel:full";
+import { bytesOf } from "../bytes.js";
+import { compile } from "../kernel.js";
+import { announceMore } from "../more.js";
+import { attach } from "./attach.js";
+
+announceMore({
+  kernel: async () =>
+    create({ wasm: await compile(await bytesOf(new URL("./kv-capacity-more.wasm", import.meta.url))) }),
+  attach,
+});
