@@ -716,10 +716,11 @@ export class KvCapacity extends Base {
   /** Shows a value in a selector, if need be as a choice of its own. */
   #select(key: "model" | "weights" | "kv" | "gpu", value: string, label: string): void {
     const control = this.#selects[key];
-    const own = control.querySelector("option[data-own]");
-    if (own && (own as HTMLOptionElement).value !== value) own.remove();
+    const own = control.querySelector<HTMLOptionElement>("option[data-own]");
+    if (own && (own.value !== value || own.text !== label)) own.remove();
     control.value = value;
-    if (control.value === value) return;
+    // Of a selector without a choice the value is "" too.
+    if (control.value === value && control.selectedIndex >= 0) return;
     const option = h("option", { value, "data-own": "" }, label);
     control.prepend(option);
     control.value = value;
@@ -999,7 +1000,10 @@ export class KvCapacity extends Base {
     const keys: string[] = [];
     switch (plan.limit) {
       case "cache":
-        keys.push(`fits${engine}`, ...(plan.kv_fixed_bytes === 0 ? [] : ["fixed-part"]), `decides.${plan.decides}`);
+        keys.push(`fits${engine}`);
+        if (plan.kv_fixed_bytes !== 0) keys.push("fixed-part");
+        // What is set aside for windows and states hangs on other things than the context.
+        if (plan.gaps.length === 0 || plan.decides === "weights") keys.push(`decides.${plan.decides}`);
         break;
       case "weights_do_not_fit":
         keys.push(`no-weights${engine}`);

@@ -193,7 +193,7 @@ export function logReader(host: Host): Part {
   const table = (caption: string, heads: string[], rows: (string | Node)[][]) =>
     h(
       "div",
-      { class: "scroll" },
+      { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
       h(
         "table",
         {},

@@ -1,10 +1,20 @@
 /** Bring your own model: a config pasted, files dropped, or a name on a hub. Everything is read here, by the kernel. */
-import type { Failure, Imported } from "../contract.js";
+import type { Failure, Imported, LayerRun } from "../contract.js";
 import type { Host } from "../more.js";
 import { h, say } from "../nodes.js";
 import { complain, field, filePicker, type Labelled, locked, type Part, runText, takeDrops, word } from "./parts.js";
 
 type Outcome = Imported | Failure;
+
+/** Runs of one shape together, wherever they stand among the layers. */
+function alike(runs: LayerRun[]): LayerRun[] {
+  const shapes = new Map<string, LayerRun>();
+  for (const { count, ...shape } of runs) {
+    const key = JSON.stringify(shape);
+    shapes.set(key, { ...shape, count: count + (shapes.get(key)?.count ?? 0) });
+  }
+  return [...shapes.values()];
+}
 
 /** The first slice of a file that is looked at; the kernel says how much more it needs. */
 const FIRST_SLICE = 1 << 16;
@@ -285,7 +295,7 @@ export function ownModel(host: Host): Part {
     understood.hidden = false;
     understood.replaceChildren(
       h("p", { class: "title" }, say1("own.understood", { name: model.name ?? "" })),
-      h("ul", { class: "runs", role: "list" }, ...model.layers.map((run) => h("li", {}, runText(speech, run)))),
+      h("ul", { class: "runs", role: "list" }, ...alike(model.layers).map((run) => h("li", {}, runText(speech, run)))),
       h("dl", { class: "facts" }, ...rows.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
       ...group(
         "own.used",

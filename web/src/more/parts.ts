@@ -39,13 +39,20 @@ export function word(speech: Speech, keys: string[], code: string, values: Value
   return key === undefined ? code.replaceAll("_", " ") : speech.text(key, values);
 }
 
+/** As a sentence needs it. */
+const rounded = (value: number) => Math.round(value * 100) / 100;
+
 /** A note's values as its sentence takes them: numbers as such, bytes as people read them. */
 export function noteValues(note: Note, readings: Record<string, Reading> = {}, speech?: Speech): Values {
   const values: Values = {};
   for (const [name, text] of Object.entries(note.values)) {
     const reading = readings[name];
     values[name] =
-      reading && speech ? speech.reading(reading, "three") : /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+      reading && speech
+        ? speech.reading(reading, "three")
+        : /^-?\d+(\.\d+)?$/.test(text)
+          ? rounded(Number(text))
+          : text;
   }
   return values;
 }

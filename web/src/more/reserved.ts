@@ -74,13 +74,13 @@ export function reservation(host: Host): Part {
     );
   };
 
-  const table = (caption: string, heads: string[], rows: HTMLElement[]) =>
+  const table = (caption: string, heads: string[], rows: HTMLElement[], className = "") =>
     h(
       "div",
-      { class: "scroll" },
+      { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
       h(
         "table",
-        {},
+        { class: className },
         h("caption", {}, caption),
         h("thead", {}, h("tr", {}, ...heads.map((text) => h("th", { scope: "col" }, text)))),
         h("tbody", {}, ...rows),
@@ -126,7 +126,7 @@ export function reservation(host: Host): Part {
     const lines: string[] = [];
     if (plan.kv_tokens !== null) {
       lines.push(
-        plan.kv_tokens_other === null
+        plan.kv_tokens_other === null || plan.kv_tokens_other === plan.kv_tokens
           ? words("kv-tokens", { n: plan.kv_tokens })
           : words("kv-tokens-both", { n: plan.kv_tokens, other: plan.kv_tokens_other }),
       );
@@ -151,7 +151,7 @@ export function reservation(host: Host): Part {
     const of = (bytes: number) =>
       bytes === 0 ? words("none") : speech.text("of.bytes", { v: speech.number(bytes), n: bytes });
     return table(
-      words("caches"),
+      words("caches-caption"),
       ["cache", "cells", "cache-layers", "keys", "values", "states", "together"].map((key) => words(key)),
       list.map((one) =>
         row([
@@ -183,7 +183,9 @@ export function reservation(host: Host): Part {
           share.heads > 0
             ? share.copies > 1
               ? "holds-copy"
-              : "holds-heads"
+              : share.heads === share.of_heads
+                ? "holds-all"
+                : "holds-heads"
             : share.copies > 1
               ? "holds-whole"
               : "holds";
@@ -195,7 +197,7 @@ export function reservation(host: Host): Part {
   function ranks(plan: Answer): HTMLElement {
     const uneven = plan.ranks.some((one) => !one.fullest);
     const all = plan.deployment.tensor_parallel * plan.deployment.pipeline_parallel;
-    const node = table(
+    return table(
       words("gpu-by-gpu-caption", { n: plan.deployment.data_parallel, shown: plan.ranks.length, all }),
       ["gpu-number", "holds-head", "per-sequence"].map((key) => words(key)),
       plan.ranks.map((rank) =>
@@ -212,8 +214,8 @@ export function reservation(host: Host): Part {
           uneven && rank.fullest ? "fullest" : "",
         ),
       ),
+      "texts",
     );
-    return node;
   }
 
   function closed(key: string, name: string, content: () => HTMLElement): HTMLElement {
