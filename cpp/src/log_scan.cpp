@@ -136,6 +136,7 @@ constexpr Pattern kPatterns[] = {
     {"build: %w (", Family::llama_cpp, {version}},
     {"build = %w (", Family::llama_cpp, {version}},
     {"build_info: %w", Family::llama_cpp, {version}},
+    {"build=%w commit=", Family::ik, {version}},
     {"version: %w (", Family::llama_cpp, {version}},
     {"system_info: n_threads", Family::llama_cpp, {none}},
     {"main: build", Family::llama_cpp, {start}},
@@ -323,6 +324,11 @@ struct Index {
     for (std::size_t i = 0; i < kKeyCount; ++i) add(kKeys[i].name, kPatternCount + i + 1);
   }
 };
+
+const Index& index() {
+  static const Index kIndex;
+  return kIndex;
+}
 
 // ---- reading of values ---------------------------------------------------------------------------------------------
 
@@ -815,11 +821,14 @@ std::size_t wrap_column(std::string_view text) {
 bool opens_record(std::string_view line, std::string_view before) {
   constexpr std::size_t kHead = 5;
   if (line.size() > kHead && line.substr(0, kHead) == before.substr(0, kHead)) return true;
-  constexpr std::string_view kOpenings[] = {
-      "[20",  "(Engine", "(Worker",    "(Vllm", "(API",   "(Ray",  "INFO ",   "WARNING ", "ERROR ", "DEBUG ", "llama_",
-      "llm_", "ggml_",   "print_info", "load_", "load: ", "time=", "[Tensor", "sched_",   "slot ",  "main:",  "srv "};
-  for (const auto& opening : kOpenings) {
-    if (line.starts_with(opening)) return true;
+  constexpr std::string_view kOpenings =
+      "[20|(Engine|(Worker|(Vllm|(API|(Ray|INFO |WARNING |ERROR |DEBUG |llama_|llm_|ggml_|print_info|load_|load: "
+      "|time=|"
+      "[Tensor|sched_|slot |main:|srv |";
+  for (std::size_t at = 0; at < kOpenings.size();) {
+    const std::size_t end = kOpenings.find('|', at);
+    if (line.starts_with(kOpenings.substr(at, end - at))) return true;
+    at = end + 1;
   }
   // A date or a clock: 2025-09-25, 10:00:00, 0.08.312.926
   std::size_t at = 0;
@@ -872,7 +881,7 @@ Rank rank_of(std::string_view line) {
 
 constexpr std::size_t kExcerpt = 120;
 
-std::string excerpt_of(std::string_view line, std::size_t at) {
+std::string_view excerpt_of(std::string_view line, std::size_t at) {
   std::size_t from = 0;
   if (line.size() > kExcerpt) from = std::min(at > 24 ? at - 24 : 0, line.size() - kExcerpt);
   std::size_t to = std::min(from + kExcerpt, line.size());
@@ -881,7 +890,7 @@ std::string excerpt_of(std::string_view line, std::size_t at) {
   };
   while (inside(from)) ++from;
   while (to > from && inside(to)) --to;
-  return std::string(line.substr(from, to - from));
+  return line.substr(from, to - from);
 }
 
 // ---- the scan ------------------------------------------------------------------------------------------------------
@@ -915,6 +924,10 @@ class Scanner {
       if (matched_keys_[i]) ++out_.votes[static_cast<std::size_t>(kKeys[i].family)];
     }
     if (have_cache_) ++out_.starts;
+    for (std::size_t i = 0; i < stored_.size(); ++i) {
+      out_.found[i].text = view(stored_[i].text);
+      out_.found[i].excerpt = view(stored_[i].excerpt);
+    }
     return std::move(out_);
   }
 
@@ -926,7 +939,7 @@ class Scanner {
   }
 
   void scan_line(u32 number, bool full, std::size_t raw_end) {
-    static const Index kIndex;
+    const Index& messages = index();
     Match match;
     for (std::size_t at = 0; at < line_.size(); ++at) {
       const bool cut = at + kAnchor > line_.size();
@@ -935,7 +948,7 @@ class Scanner {
         if (full && !opens_record(ahead_text_, line_)) scan_joined(number, at, raw_end);
         break;
       }
-      for (unsigned short id = kIndex.head[bucket_of(line_.data() + at)]; id != 0; id = kIndex.next[id]) {
+      for (unsigned short id = messages.head[bucket_of(line_.data() + at)]; id != 0; id = messages.next[id]) {
         try_one(id, number, at, full, raw_end, match);
       }
     }
@@ -976,13 +989,13 @@ class Scanner {
   }
 
   void scan_joined(u32 number, std::size_t from, std::size_t raw_end) {
-    static const Index kIndex;
+    const Index& messages = index();
     if (!joined(raw_end)) return;
     Match match;
     for (const bool tight : {true, false}) {
       join(tight);
       for (std::size_t at = from; at < line_.size() && at + kAnchor <= window_.size(); ++at) {
-        for (unsigned short id = kIndex.head[bucket_of(window_.data() + at)]; id != 0; id = kIndex.next[id]) {
+        for (unsigned short id = messages.head[bucket_of(window_.data() + at)]; id != 0; id = messages.next[id]) {
           if (match_id(id, window_, at, match) == Outcome::yes) keep(id, number, window_, at, match);
         }
       }
@@ -1073,7 +1086,7 @@ class Scanner {
     const std::size_t all = out_.found.size();
     for (std::size_t i = all; i-- > 0 && all - i <= kNear && out_.found[i].line == number;) {
       const Found& other = out_.found[i];
-      if (other.field == field && other.value == capture.value && other.text == capture.text &&
+      if (other.field == field && other.value == capture.value && view(stored_[i].text) == capture.text &&
           spec_of(field).merge != Merge::parts) {
         return;
       }
@@ -1086,9 +1099,9 @@ class Scanner {
     if (excerpt_match_ != match_ && (excerpt_line_ != number || line.size() > kExcerpt)) {
       excerpt_line_ = number;
       excerpt_match_ = match_;
-      out_.excerpts.push_back(excerpt_of(line, at));
+      excerpt_ = store(excerpt_of(line, at));
     }
-    Found found;
+    Found& found = out_.found.emplace_back();
     found.field = field;
     found.decimal_label = capture.decimal_label;
     found.rank = rank_;
@@ -1097,10 +1110,22 @@ class Scanner {
     found.start = start_;
     found.value = capture.value;
     found.tolerance = capture.tolerance;
-    found.text = std::string(capture.text);
-    found.excerpt = static_cast<u32>(out_.excerpts.size() - 1);
-    out_.found.push_back(std::move(found));
+    stored_.push_back({store(capture.text), excerpt_});
   }
+
+  /// A piece of the storage, which moves while it grows.
+  struct Piece {
+    std::size_t at = 0, size = 0;
+  };
+  struct Stored {
+    Piece text, excerpt;
+  };
+  Piece store(std::string_view text) {
+    const Piece piece{out_.storage.size(), text.size()};
+    out_.storage.insert(out_.storage.end(), text.begin(), text.end());
+    return piece;
+  }
+  [[nodiscard]] std::string_view view(Piece piece) const { return {out_.storage.data() + piece.at, piece.size}; }
 
   std::string_view text_;
   std::size_t wrap_;
@@ -1112,6 +1137,8 @@ class Scanner {
   bool continued_ = false;
   bool line_gap_ = false, ahead_gap_ = false;
   bool have_cache_ = false;
+  std::vector<Stored> stored_;  ///< beside out_.found
+  Piece excerpt_;
   u32 excerpt_line_ = 0, excerpt_match_ = 0;
   u32 match_ = 0;
   u32 start_ = 0;

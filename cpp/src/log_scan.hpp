@@ -147,7 +147,7 @@ enum class Field : unsigned char {
 inline constexpr std::size_t kFields = static_cast<std::size_t>(Field::count_);
 
 struct FieldSpec {
-  std::string_view name;
+  std::string_view name;  ///< a literal, so NUL follows
   Kind kind;
   Merge merge;
 };
@@ -172,13 +172,16 @@ struct Found {
   u32 start = 0;           ///< which start of an engine in this text
   std::int64_t value = 0;  ///< bytes, a count, or billionths
   u64 tolerance = 0;       ///< half a unit of the last printed digit, same scale
-  std::string text;
-  u32 excerpt = 0;  ///< index into Scan::excerpts
+  std::string_view text;   ///< of a text; into Scan::storage
+  std::string_view excerpt;
 };
 
 struct Scan {
+  Scan() = default;
+  Scan(Scan&&) = default;
+  Scan& operator=(Scan&&) = delete;
   std::vector<Found> found;
-  std::vector<std::string> excerpts;
+  std::vector<char> storage;
   std::array<u32, static_cast<std::size_t>(Family::count_)> votes{};  ///< different messages of each engine
   u64 left_out = 0;                                                   ///< figures beyond the number kept of one kind
   u32 starts = 0;  ///< starts of an engine that printed figures of a cache

@@ -17,9 +17,10 @@ inline constexpr u64 kMaxLogBytes = u64{64} << 20;
 /// {"engine", "variant", "engine_version", "ranks",
 ///  "lines": [{"line", "rank", "field", "value", "unit", "tolerance", "text"}], "lines_left_out",
 ///  "printed": {field: value, …}, "readings": {field: {"value", "unit"}}, "memory": as in a plan's answer, or null,
-///  "request": a plan's request or null, "missing": [field], "contradictions": [{"code", "values"}],
-///  "findings": [{"code", "values"}], "comparison": [{"figure", "of", "printed", "computed", "ratio", "agrees",
-///  "unit"}], "alternatives": [{"change", "value", "concurrency", "gain", "same_gpus_and_length"}]}
+///  "request": a plan's request or null, "missing": [field],
+///  "contradictions": [{"code", "values", "readings"}], "findings": likewise,
+///  "comparison": [{"figure", "of", "printed", "computed", "ratio", "agrees", "unit"}],
+///  "alternatives": [{"change", "value", "concurrency", "gain", "same_gpus_and_length"}]}
 /// Byte counts carry half a unit of their last printed digit as tolerance. Bytes that are no text are passed over; the
 /// only error is `too_large`. Time and memory grow linearly with the text, whatever it holds.
 [[nodiscard]] std::string read_log_json(std::string_view text, const Features& features);
