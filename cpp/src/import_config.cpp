@@ -53,16 +53,17 @@ std::string name_of(Fields& fields) {
 
 Result<Model> import_config(const Value& config) {
   if (!config.is(Kind::object)) {
-    return fail(ErrorCode::wrong_type, "config", json::describe(config) + " is not accepted: an object is");
+    return fail(ErrorCode::wrong_type, "config", Text() << json::describe(config) << " is not accepted: an object is");
   }
   if (auto other = other_file(config)) return std::unexpected(std::move(*other));
 
   Fields fields(config);
   if (fields.text("layer_pattern") == "encoder") {
-    return fail(ErrorCode::no_cache, "model_type",
-                "\"" + std::string(fields.model_type()) +
-                    "\" is an encoder: it reads a text at once and keeps no KV cache, so any number of texts fits that "
-                    "its weights and activations leave room for");
+    return fail(
+        ErrorCode::no_cache, "model_type",
+        Text() << "\"" << fields.model_type()
+               << "\" is an encoder: it reads a text at once and keeps no KV cache, so any number of texts fits that "
+                  "its weights and activations leave room for");
   }
 
   if (!fields.truth("is_causal", true)) {
@@ -75,8 +76,8 @@ Result<Model> import_config(const Value& config) {
   if (fields.family() == nullptr) {
     if (const std::string hint = fields.unread_hint(); !hint.empty()) {
       return fail(ErrorCode::unsupported, hint,
-                  "hints at a cache of another kind, and model type \"" + std::string(fields.model_type()) +
-                      "\" is not known: it can be written as runs of layers instead");
+                  Text() << "hints at a cache of another kind, and model type \"" << fields.model_type()
+                         << "\" is not known: it can be written as runs of layers instead");
     }
   }
 
@@ -88,7 +89,7 @@ Result<Model> import_config(const Value& config) {
   model.layer_count = static_cast<u32>(shapes.layers.size());
   if (model.layers.size() > kMaxRuns) {
     return fail(ErrorCode::too_large, "num_hidden_layers",
-                "comes to more than " + digits(kMaxRuns) + " runs of layers");
+                Text() << "comes to more than " << kMaxRuns << " runs of layers");
   }
   for (const LayerSpec& layer : shapes.layers) model.query_heads = std::max(model.query_heads, layer.query_heads);
   const Value* const longest = fields.find("max_position_embeddings");

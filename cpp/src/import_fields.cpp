@@ -219,10 +219,10 @@ Fields::Fields(const Value& root) : root_(root) {
   family_ = find_family(model_type_);
 }
 
-const Fields::Hit& Fields::lookup(std::string_view name) {
+const Fields::Hit& Fields::lookup(Label name) {
   // Names are literals, so the same question comes from the same place.
   for (const Known& known : looked_up_) {
-    if (known.name.data() == name.data() && known.name.size() == name.size()) return known.hit;
+    if (known.name == name) return known.hit;
   }
   const auto keep = [&](Hit hit) -> const Hit& {
     looked_up_.push_back({name, std::move(hit)});
@@ -254,9 +254,9 @@ void Fields::use(const Hit& hit) {
   used_.push_back({hit.path, show(*hit.value), {}});
 }
 
-const Value* Fields::find(std::string_view name) { return lookup(name).value; }
+const Value* Fields::find(Label name) { return lookup(name).value; }
 
-const Value* Fields::get(std::string_view name) {
+const Value* Fields::get(Label name) {
   const Hit& hit = lookup(name);
   if (hit.value == nullptr || hit.value->is(Kind::null)) return nullptr;
   if (hit.value->is(Kind::string) && hit.value->text == "auto") return nullptr;
@@ -264,27 +264,31 @@ const Value* Fields::get(std::string_view name) {
   return hit.value;
 }
 
-std::string Fields::path_of(std::string_view name) {
+std::string Fields::path_of(Label name) {
   const Hit& hit = lookup(name);
   return hit.value != nullptr ? hit.path : levels_.front().path + std::string(name);
 }
 
-void Fields::refuse(ErrorCode code, std::string_view name, std::string message) {
-  if (!error_) error_ = Error{code, path_of(name), std::move(message)};
+void Fields::refuse(ErrorCode code, Label name, std::string_view message) {
+  if (!error_) error_ = Error{code, path_of(name), message};
 }
 
-void Fields::defaulted(std::string_view name, std::string value, std::string_view source) {
+void Fields::defaulted(Label name, std::string_view value, std::string_view source) {
   for (const ImportedField& field : defaulted_) {
     if (field.name == name) return;
   }
-  defaulted_.push_back({std::string(name), std::move(value), std::string(source)});
+  defaulted_.push_back({name, std::string(value), std::string(source)});
 }
 
-const FieldDefault* Fields::fall_back(std::string_view name) {
+void Fields::defaulted(Label name, u64 value, Label source) {
+  defaulted(name, std::string_view(digits(value)), source);
+}
+
+const FieldDefault* Fields::fall_back(Label name) {
   const Value* const said = lookup(name).value;
   if (said != nullptr && !(said->is(Kind::string) && said->text == "auto")) return nullptr;
   const FieldDefault* const row = find_default(model_type_, name);
-  if (row != nullptr) defaulted(row->field, std::string(row->value), row->source);
+  if (row != nullptr) defaulted(name, row->value, row->source);
   return row;
 }
 
@@ -295,7 +299,7 @@ u64 Fields::read_whole(const Value& value, std::string_view path, u64 max) {
   return 0;
 }
 
-u64 Fields::whole(std::string_view name, u64 max) {
+u64 Fields::whole(Label name, u64 max) {
   if (const Value* const value = get(name)) return read_whole(*value, path_of(name), max);
   const FieldDefault* const row = fall_back(name);
   if (row == nullptr) return 0;
@@ -304,20 +308,20 @@ u64 Fields::whole(std::string_view name, u64 max) {
   return number;
 }
 
-u64 Fields::need(std::string_view name, u64 max) {
+u64 Fields::need(Label name, u64 max) {
   const u64 number = whole(name, max);
   if (number == 0 && !error_) {
     if (lookup(name).value != nullptr && !lookup(name).value->is(Kind::null)) {
       refuse(ErrorCode::out_of_range, name, "is 0: at least 1 is accepted");
     } else {
       refuse(ErrorCode::missing, name,
-             "is not in this config, and no default of model type \"" + model_type_ + "\" is known");
+             Text() << "is not in this config, and no default of model type \"" << model_type_ << "\" is known");
     }
   }
   return number;
 }
 
-bool Fields::truth(std::string_view name, bool fallback) {
+bool Fields::truth(Label name, bool fallback) {
   const Value* const value = get(name);
   if (value != nullptr) {
     if (value->is(Kind::boolean)) return value->truth;
@@ -327,17 +331,17 @@ bool Fields::truth(std::string_view name, bool fallback) {
   return row != nullptr ? row->value == "true" : fallback;
 }
 
-std::string_view Fields::text(std::string_view name) {
+std::string_view Fields::text(Label name) {
   if (const Value* const value = get(name)) {
     if (value->is(Kind::string)) return value->text;
-    refuse(ErrorCode::wrong_type, name, json::describe(*value) + " is not accepted: text is");
+    refuse(ErrorCode::wrong_type, name, Text() << json::describe(*value) << " is not accepted: text is");
     return {};
   }
   const FieldDefault* const row = fall_back(name);
   return row != nullptr ? row->value : std::string_view{};
 }
 
-std::optional<u64> Fields::whole_at(std::string_view name, u64 index, u64 max) {
+std::optional<u64> Fields::whole_at(Label name, u64 index, u64 max) {
   const Value* const value = get(name);
   if (value == nullptr) {
     const u64 number = whole(name, max);
@@ -350,7 +354,7 @@ std::optional<u64> Fields::whole_at(std::string_view name, u64 index, u64 max) {
     if (element.is(Kind::null)) return std::nullopt;
     return read_whole(element, path_of(name) + "[" + digits(index) + "]", max);
   }
-  refuse(ErrorCode::conflict, name, "has " + digits(value->count()) + " elements, fewer than there are layers");
+  refuse(ErrorCode::conflict, name, Text() << "has " << value->count() << " elements, fewer than there are layers");
   return std::nullopt;
 }
 

@@ -282,7 +282,8 @@ class GgufReader {
     return nullptr;
   }
   /// "<architecture>.<name>".
-  const Key* own(std::string_view name) {
+  const Key* own(Label label) {
+    const std::string_view name = label;
     for (const Key& key : keys_) {
       if (key.name.size() == arch_.size() + 1 + name.size() && key.name.starts_with(arch_) &&
           key.name.ends_with(name) && key.name[arch_.size()] == '.') {
@@ -303,7 +304,7 @@ class GgufReader {
   }
 
   /// Element i of a list, or the number itself; nothing when the key is absent.
-  std::optional<u64> at(std::string_view name, u64 index, u64 max) {
+  std::optional<u64> at(Label name, u64 index, u64 max) {
     const Key* const key = own(name);
     if (key == nullptr) {
       const Architecture* const row = find_architecture(arch_, name);
@@ -321,11 +322,10 @@ class GgufReader {
     note_used(*key);
     return value;
   }
-  u64 whole(std::string_view name, u64 max) { return at(name, 0, max).value_or(0); }
-  u64 need(std::string_view name, u64 max) {
+  u64 whole(Label name, u64 max) { return at(name, 0, max).value_or(0); }
+  u64 need(Label name, u64 max) {
     const u64 value = whole(name, max);
-    if (value == 0)
-      refuse(ErrorCode::missing, std::string(arch_) + "." + std::string(name), "is not in the file, or 0");
+    if (value == 0) refuse(ErrorCode::missing, Text() << arch_ << "." << name, "is not in the file, or 0");
     return value;
   }
 
@@ -340,15 +340,15 @@ class GgufReader {
                                          : digits(value.value_or(0)),
                      {}});
   }
-  void note_default(std::string_view name, u64 value, std::string_view source = kHparams) {
-    const std::string full = std::string(arch_) + "." + std::string(name);
+  void note_default(Label name, u64 value, std::string_view source = kHparams) {
+    const std::string full = (Text() << arch_ << "." << name).take();
     for (const ImportedField& field : defaulted_) {
       if (field.name == full) return;
     }
     defaulted_.push_back({full, digits(value), std::string(source)});
   }
 
-  [[nodiscard]] bool is(std::string_view trait) const { return find_architecture(arch_, trait) != nullptr; }
+  [[nodiscard]] bool is(Label trait) const { return find_architecture(arch_, trait) != nullptr; }
 
   void build(Model& model) {
     const Key* const architecture = find("general.architecture");
@@ -477,7 +477,7 @@ class GgufReader {
       return spec.runs.push_back(mixer || !has_state() ? run_of(LayerKind::none) : recurrent(i));
     }
     if (!queries || *queries == 0) {
-      return refuse(ErrorCode::missing, std::string(arch_) + ".attention.head_count", "is not in the file, or 0");
+      return refuse(ErrorCode::missing, Text() << arch_ << ".attention.head_count", "is not in the file, or 0");
     }
     spec.runs.push_back(attention(i, *queries, *stated));
     if (is("side_by_side")) spec.runs.push_back(recurrent(i));
@@ -509,7 +509,7 @@ class GgufReader {
     }
     const Architecture* const row = find_architecture(arch_, "sliding_period");
     if (row == nullptr) {
-      refuse(ErrorCode::unsupported, std::string(arch_) + ".attention.sliding_window",
+      refuse(ErrorCode::unsupported, Text() << arch_ << ".attention.sliding_window",
              "is given, but not which layers slide, and the architecture is not known");
       return false;
     }
@@ -519,7 +519,7 @@ class GgufReader {
 
   LayerRun attention(u64 i, u64 queries, u64 heads) {
     LayerRun run = run_of(LayerKind::full);
-    const auto width = [&](std::string_view name, u64 fallback) {
+    const auto width = [&](Label name, u64 fallback) {
       const u64 stated = own(name) != nullptr ? at(name, i, kMaxWidth).value_or(0) : 0;
       return stated != 0 ? stated : fallback;
     };
@@ -528,7 +528,7 @@ class GgufReader {
       const u64 hidden = need("embedding_length", kMaxWidth);
       if (error_) return run;
       if (hidden % queries != 0) {
-        refuse(ErrorCode::missing, std::string(arch_) + ".attention.key_length",
+        refuse(ErrorCode::missing, Text() << arch_ << ".attention.key_length",
                "is not in the file, and embedding_length is no multiple of head_count");
         return run;
       }

@@ -66,7 +66,7 @@ class LayerReader {
 
   LayerShapes read() {
     if (f_.find("num_hidden_layers") == nullptr && count_from_lists()) {
-      f_.defaulted("num_hidden_layers", digits(count_), "the length of the list of layers");
+      f_.defaulted("num_hidden_layers", u64{count_}, "the length of the list of layers");
     } else {
       // T5 counts its encoder first; the decoder holds the cache.
       if (f_.get("num_decoder_layers") != nullptr || f_.get("decoder_layers") != nullptr) {
@@ -89,7 +89,7 @@ class LayerReader {
   [[nodiscard]] LayerSpec& layer_at(u64 i) { return out_.layers[static_cast<std::size_t>(i)]; }
 
   bool count_from_lists() {
-    for (const std::string_view name : {"layer_types", "block_configs"}) {
+    for (const Label name : {"layer_types", "block_configs"}) {
       const Value* const list = f_.find(name);
       if (list != nullptr && list->is(Kind::array) && list->count() != 0 && list->count() <= kMaxConfigLayers) {
         count_ = list->count();
@@ -105,15 +105,14 @@ class LayerReader {
 
   /// Calls `each(i, element)` for one element a layer. A list may be longer: the rest is of layers for prediction.
   template <class Each>
-  void for_layers(std::string_view name, const Value& list, Each each) {
+  void for_layers(Label name, const Value& list, Each each) {
     if (!list.is(Kind::array)) {
       f_.refuse(ErrorCode::wrong_type, name,
-                json::describe(list) + " is not accepted: a list with one element a layer is");
+                Text() << json::describe(list) << " is not accepted: a list with one element a layer is");
       return;
     }
     if (list.count() < count_) {
-      f_.refuse(ErrorCode::conflict, name,
-                "has " + digits(list.count()) + " elements for " + digits(count_) + " layers");
+      f_.refuse(ErrorCode::conflict, name, Text() << "has " << list.count() << " elements for " << count_ << " layers");
       return;
     }
     u64 i = 0;
@@ -126,9 +125,10 @@ class LayerReader {
 
   /// The same for a list of layer numbers, counted from `base`.
   template <class Each>
-  void for_numbers(std::string_view name, const Value& list, u64 base, Each each) {
+  void for_numbers(Label name, const Value& list, u64 base, Each each) {
     if (!list.is(Kind::array)) {
-      f_.refuse(ErrorCode::wrong_type, name, json::describe(list) + " is not accepted: a list of layer numbers is");
+      f_.refuse(ErrorCode::wrong_type, name,
+                Text() << json::describe(list) << " is not accepted: a list of layer numbers is");
       return;
     }
     for (const Value& element : list) {
@@ -186,7 +186,7 @@ class LayerReader {
       const Value* const full = f_.get("linear_attn_config.full_attn_layers");
       if (full != nullptr && full->count() + linear->count() != count_) {
         f_.refuse(ErrorCode::conflict, "linear_attn_config.full_attn_layers",
-                  "and kda_layers name " + digits(full->count() + linear->count()) + " layers of " + digits(count_));
+                  Text() << "and kda_layers name " << full->count() + linear->count() << " layers of " << count_);
       }
       return;
     }
@@ -221,36 +221,38 @@ class LayerReader {
     read_windows();
   }
 
-  void set_word(std::string_view name, u64 i, const Value& word) {
+  void set_word(Label name, u64 i, const Value& word) {
     const auto role = word.is(Kind::string) ? role_of_word(word.text) : std::nullopt;
     if (!role) {
       return f_.refuse(
           ErrorCode::unsupported, name,
-          "names " + json::describe(word) + " for layer " + digits(i) + ", a kind of layer that is not known");
+          Text() << "names " << json::describe(word) << " for layer " << i << ", a kind of layer that is not known");
     }
     layer_at(i).role = *role;
   }
 
-  void set_flag(std::string_view name, u64 i, const Value& value, Role zero, Role one) {
+  void set_flag(Label name, u64 i, const Value& value, Role zero, Role one) {
     const auto flag = json::to_whole(value, f_.path_of(name) + "[" + digits(i) + "]", 0, 1);
     if (!flag) return f_.refuse(flag.error().code, name, flag.error().message);
     layer_at(i).role = *flag == 0 ? zero : one;
   }
 
-  void read_letters(std::string_view name, const Value& value, bool repeats) {
+  void read_letters(Label name, const Value& value, bool repeats) {
     if (!value.is(Kind::string) || value.text.empty()) {
-      return f_.refuse(ErrorCode::wrong_type, name, json::describe(value) + " is not accepted: one letter a layer is");
+      return f_.refuse(ErrorCode::wrong_type, name,
+                       Text() << json::describe(value) << " is not accepted: one letter a layer is");
     }
     if (!repeats && value.text.size() != count_) {
       return f_.refuse(ErrorCode::conflict, name,
-                       "has " + digits(value.text.size()) + " letters for " + digits(count_) + " layers");
+                       Text() << "has " << value.text.size() << " letters for " << count_ << " layers");
     }
     for (u64 i = 0; i < count_; ++i) {
       const char letter = value.text[i % value.text.size()];
       const auto role = role_of_letter(letter);
       if (!role) {
-        return f_.refuse(ErrorCode::unsupported, name,
-                         "has the letter \"" + std::string(1, letter) + "\", a kind of layer that is not known");
+        return f_.refuse(
+            ErrorCode::unsupported, name,
+            Text() << "has the letter \"" << std::string(1, letter) << "\", a kind of layer that is not known");
       }
       layer_at(i).role = *role;
     }
@@ -271,9 +273,9 @@ class LayerReader {
     for_layers("block_configs", blocks, [&](u64 i, const Value& block) {
       const Value* const attention = block.get("attention");
       if (attention == nullptr) {
-        return f_.refuse(ErrorCode::missing, "block_configs", "has no attention in element " + digits(i));
+        return f_.refuse(ErrorCode::missing, "block_configs", Text() << "has no attention in element " << i);
       }
-      const auto on = [&](std::string_view name) {
+      const auto on = [&](Label name) {
         const Value* const value = attention->get(name);
         return value != nullptr && !(value->is(Kind::boolean) && !value->truth);
       };
@@ -349,8 +351,8 @@ class LayerReader {
     if (f_.text("sliding_layers") == "all") return set_all(Role::window);
     if (f_.family() == nullptr) {
       f_.refuse(ErrorCode::unsupported, "sliding_window",
-                "is given, but neither the config nor its model type \"" + std::string(f_.model_type()) +
-                    "\" says which layers slide");
+                Text() << "is given, but neither the config nor its model type \"" << f_.model_type()
+                       << "\" says which layers slide");
     }
   }
 
@@ -425,7 +427,7 @@ class LayerReader {
           const u64 in_group = whole_of(*group, "block_configs");
           if (in_group == 0 || queries % in_group != 0) {
             f_.refuse(ErrorCode::not_divisible, "block_configs",
-                      "has " + digits(in_group) + " heads in a group, which do not divide " + digits(queries));
+                      Text() << "has " << in_group << " heads in a group, which do not divide " << queries);
             return 1;
           }
           return queries / in_group;
@@ -437,11 +439,11 @@ class LayerReader {
     if (f_.find("multi_query_attention") != nullptr && !f_.truth("multi_query_attention", false)) return queries;
     const auto heads = f_.whole_at("num_key_value_heads", i, kMaxHeads);
     if (heads && *heads != 0) return *heads;
-    f_.defaulted("num_key_value_heads", digits(queries), "not stated: one for each query head");
+    f_.defaulted("num_key_value_heads", u64{queries}, "not stated: one for each query head");
     return queries;
   }
 
-  u64 whole_of(const Value& value, std::string_view name) {
+  u64 whole_of(const Value& value, Label name) {
     const auto whole = json::to_whole(value, f_.path_of(name), 1, kMaxHeads);
     if (whole) return *whole;
     f_.refuse(whole.error().code, name, whole.error().message);
@@ -454,11 +456,11 @@ class LayerReader {
     if (f_.error()) return 1;
     if (hidden % queries != 0) {
       f_.refuse(ErrorCode::missing, "head_dim",
-                "is not in this config, and hidden_size " + digits(hidden) + " is no multiple of " + digits(queries) +
-                    " heads");
+                Text() << "is not in this config, and hidden_size " << hidden << " is no multiple of " << queries
+                       << " heads");
       return 1;
     }
-    f_.defaulted("head_dim", digits(hidden / queries), "not stated: hidden_size ÷ num_attention_heads");
+    f_.defaulted("head_dim", u64{hidden / queries}, "not stated: hidden_size ÷ num_attention_heads");
     return hidden / queries;
   }
 
@@ -468,7 +470,7 @@ class LayerReader {
     if (value != 0 || f_.find("v_head_dim") != nullptr) return value;
     const u64 hidden = f_.whole("hidden_size", kMaxWidth);
     if (hidden == 0 || hidden % queries != 0) return 0;
-    f_.defaulted("v_head_dim", digits(hidden / queries),
+    f_.defaulted("v_head_dim", u64{hidden / queries},
                  "not stated: hidden_size ÷ num_attention_heads (MiniCPM3 configuration class)");
     return hidden / queries;
   }
@@ -499,7 +501,7 @@ class LayerReader {
         owns = type.text == "full";
         if (!owns && type.text != "shared") {
           f_.refuse(ErrorCode::unsupported, "indexer_types",
-                    "names " + json::describe(type) + " for layer " + digits(i) + "; full and shared are known");
+                    Text() << "names " << json::describe(type) << " for layer " << i << "; full and shared are known");
         }
       }
       return owns ? static_cast<u32>(width) : 0;
@@ -568,16 +570,17 @@ class LayerReader {
         const Value* const length = inner != nullptr ? inner->get("window_length") : nullptr;
         if (length != nullptr) window = whole_of(*length, "block_configs");
       }
-    } else if (f_.find("attention_window_size") != nullptr || find_default(f_.model_type(), "attention_window_size")) {
+    } else if (f_.find("attention_window_size") != nullptr || f_.has_default("attention_window_size")) {
       window = f_.need("attention_window_size", kMaxTokens);
     } else {
       if (f_.find("use_sliding_window") != nullptr && !f_.truth("use_sliding_window", true)) {
-        f_.refuse(ErrorCode::conflict, "use_sliding_window", "is false, yet layer " + digits(i) + " is said to slide");
+        f_.refuse(ErrorCode::conflict, "use_sliding_window",
+                  Text() << "is false, yet layer " << i << " is said to slide");
       }
       const auto own = f_.whole_at("sliding_window", i, kMaxTokens);
       window = own ? *own : 0;
       if (window == 0) {
-        f_.refuse(ErrorCode::missing, "sliding_window", "says how long the window of layer " + digits(i) + " is");
+        f_.refuse(ErrorCode::missing, "sliding_window", Text() << "says how long the window of layer " << i << " is");
       }
     }
     run.window_tokens = static_cast<u32>(window);
@@ -602,7 +605,7 @@ class LayerReader {
       ratio = stated ? *stated : 0;
       indexed = ratio != 0 && ratio == smallest_ratio();
     } else {
-      const std::string_view name =
+      const Label name =
           indexed ? "compress_rates.compressed_sparse_attention" : "compress_rates.heavily_compressed_attention";
       ratio = f_.need(name, kMaxTokens);
     }
@@ -633,7 +636,7 @@ class LayerReader {
     }
     const Format* const format = find_format(name);
     if (format == nullptr || format->bits < 16) {
-      f_.refuse(ErrorCode::unsupported, "state_dtype", "\"" + std::string(name) + "\" is no known format of a state");
+      f_.refuse(ErrorCode::unsupported, "state_dtype", Text() << "\"" << name << "\" is no known format of a state");
       return fallback;
     }
     return format;
@@ -661,8 +664,7 @@ class LayerReader {
       s.kernel = f_.need("linear_attn_config.short_conv_kernel_size", kMaxWidth);
       state = times(s.heads, times(s.key_width, s.key_width));
       conv = times(3 * s.heads * s.key_width, s.kernel - (s.kernel != 0));
-    } else if (f_.find("linear_num_value_heads") != nullptr ||
-               find_default(f_.model_type(), "linear_num_value_heads")) {
+    } else if (f_.find("linear_num_value_heads") != nullptr || f_.has_default("linear_num_value_heads")) {
       s.kind = S::delta;
       s.heads = f_.need("linear_num_value_heads", kMaxHeads);
       s.key_heads = f_.need("linear_num_key_heads", kMaxHeads);
@@ -709,7 +711,7 @@ class LayerReader {
       state = times(s.inner, s.state);
       conv = times(s.inner, s.kernel - (s.kernel != 0));
     } else if (stated == "mamba2" || f_.find("mamba_num_heads") != nullptr || f_.find("mamba_d_state") != nullptr ||
-               find_default(f_.model_type(), "mamba_num_heads")) {
+               f_.has_default("mamba_num_heads")) {
       s.kind = S::mamba2;
       s.state = f_.need("mamba_d_state", kMaxWidth);
       s.kernel = f_.need("mamba_d_conv", kMaxWidth);

@@ -23,8 +23,8 @@ class Counter {
     ParameterCount out;
     if (f_.family() == nullptr || f_.has_trait(kNoCount)) return out;
     // Parts whose formula is not known here.
-    for (const std::string_view part : {"hidden_size_per_layer_input", "cross_attention_layers", "use_cla",
-                                        "sparse_attention_config", "ffn_multipliers"}) {
+    for (const Label part : {"hidden_size_per_layer_input", "cross_attention_layers", "use_cla",
+                             "sparse_attention_config", "ffn_multipliers"}) {
       const Value* const value = f_.find(part);
       if (value != nullptr && !value->is(Kind::null) && !(value->is(Kind::number) && value->text == "0") &&
           !(value->is(Kind::boolean) && !value->truth)) {
@@ -53,7 +53,8 @@ class Counter {
     const auto owns = [](const LayerSpec& spec) { return spec.runs.front().indexer_width != 0; };
     unknown_ = f_.whole("index_head_dim", kMaxWidth) != 0 && !std::ranges::all_of(shapes_.layers, owns);
     read_mlp();
-    for (std::size_t i = 0; i < shapes_.layers.size() && !unknown_; ++i) out.layers.push_back(layer(i, out.inactive_experts));
+    for (std::size_t i = 0; i < shapes_.layers.size() && !unknown_; ++i)
+      out.layers.push_back(layer(i, out.inactive_experts));
     out.known = !unknown_ && !f_.error();
     return out;
   }
@@ -71,7 +72,7 @@ class Counter {
       u64 ratio = f_.whole("expansion_ratio", 1024);
       if (ratio == 0) ratio = 4;
       dense_ = ratio * hidden();
-      f_.defaulted("intermediate_size", digits(dense_), "not stated: 4 × hidden_size, as the model's code has it");
+      f_.defaulted("intermediate_size", u64{dense_}, "not stated: 4 × hidden_size, as the model's code has it");
     }
     if (f_.has_trait(kHalfMlp)) dense_ /= 2;
     if (f_.has_trait(kAdjustedMlp) && f_.truth("block_auto_adjust_ff_dim", true)) {

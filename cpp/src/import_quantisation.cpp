@@ -12,7 +12,7 @@ namespace {
 
 constexpr u64 kMaxGroup = u64{1} << 24;
 
-bool has(std::string_view text, std::string_view piece) { return text.find(piece) != std::string_view::npos; }
+bool has(std::string_view text, Label piece) { return text.find(piece) != std::string_view::npos; }
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -22,19 +22,19 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-std::string_view text_of(const Value* object, std::string_view name) {
+std::string_view text_of(const Value* object, Label name) {
   const Value* const value = object != nullptr ? object->get(name) : nullptr;
   return value != nullptr && value->is(Kind::string) ? value->text : std::string_view{};
 }
 
-u64 whole_of(const Value* object, std::string_view name) {
+u64 whole_of(const Value* object, Label name) {
   const Value* const value = object != nullptr ? object->get(name) : nullptr;
   if (value == nullptr) return 0;
   const auto whole = json::to_whole(*value, name, 0, kMaxGroup);
   return whole ? *whole : 0;
 }
 
-bool truth_of(const Value* object, std::string_view name) {
+bool truth_of(const Value* object, Label name) {
   const Value* const value = object != nullptr ? object->get(name) : nullptr;
   return value != nullptr && value->is(Kind::boolean) && value->truth;
 }
@@ -95,7 +95,7 @@ constexpr u32 kHeadBit = 1u << kModuleClasses;
 constexpr u32 kEmbeddingBit = 1u << (kModuleClasses + 1);
 
 u32 classes_of(std::string_view pattern, bool experts_beside) {
-  for (const std::string_view other : {"vision", "visual", "audio", "mtp", "projector", "connector"}) {
+  for (const Label other : {"vision", "visual", "audio", "mtp", "projector", "connector"}) {
     if (has(pattern, other)) return 0;
   }
   while (!pattern.empty() && (pattern.back() == '*' || pattern.back() == '.' || pattern.back() == '$')) {
@@ -142,7 +142,7 @@ Wide stored_bytes(const Value& block, const Format& format, const ParameterCount
   const u32 always = (converts_all ? 0 : kHeadBit | kEmbeddingBit | 1u << kRouter) | 1u << kSmall;
   u32 kept = always;
   std::vector<u32> kept_in(count.layers.size(), 0);
-  for (const std::string_view name :
+  for (const Label name :
        {"modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules"}) {
     const Value* const list = block.get(name);
     if (list == nullptr || !list->is(Kind::array)) continue;
@@ -182,7 +182,7 @@ const Format* dtype_of(Fields& fields) {
                      "\"" + std::string(name) + "\" is no known format: 16 bits, as engines load models");
     return find_format("bf16");
   }
-  for (const auto& [key, id] : {std::pair{"bf16", "bf16"}, std::pair{"fp16", "fp16"}, std::pair{"fp32", "fp32"}}) {
+  for (const auto& [key, id] : {std::pair<Label, Label>{"bf16", "bf16"}, {"fp16", "fp16"}, {"fp32", "fp32"}}) {
     if (fields.find(key) != nullptr && fields.truth(key, false)) return find_format(id);
   }
   fields.defaulted("dtype", "bf16", "not stated: 16 bits, as engines load models");

@@ -86,25 +86,28 @@ class Fields {
   [[nodiscard]] const json::Value& text_model() const noexcept { return *levels_.front().object; }
 
   /// The field under any of its spellings, null included; nullptr when absent. Marks nothing.
-  [[nodiscard]] const json::Value* find(std::string_view name);
+  [[nodiscard]] const json::Value* find(Label name);
   /// As `find`, but null, and the text "auto", count as absent; marks it used.
-  const json::Value* get(std::string_view name);
+  const json::Value* get(Label name);
   /// A count; 0 when absent. Falls back on the default of the model's type unless the config says null.
-  u64 whole(std::string_view name, u64 max);
+  u64 whole(Label name, u64 max);
   /// As `whole`, but `missing` when there is none.
-  u64 need(std::string_view name, u64 max);
+  u64 need(Label name, u64 max);
   /// true or false (0 and 1 too); `fallback` when absent and the model's type has no default.
-  bool truth(std::string_view name, bool fallback);
+  bool truth(Label name, bool fallback);
   /// Text; empty when absent.
-  std::string_view text(std::string_view name);
+  std::string_view text(Label name);
   /// Element `index` of a list of counts, or the count itself when it is no list; nothing when absent or null there.
-  std::optional<u64> whole_at(std::string_view name, u64 index, u64 max);
+  std::optional<u64> whole_at(Label name, u64 index, u64 max);
 
+  /// Whether the model's type has a default for it.
+  [[nodiscard]] bool has_default(Label name) const noexcept { return find_default(model_type_, name) != nullptr; }
   /// Notes a default that follows from other fields.
-  void defaulted(std::string_view name, std::string value, std::string_view source);
-  void refuse(ErrorCode code, std::string_view name, std::string message);
+  void defaulted(Label name, std::string_view value, std::string_view source);
+  void defaulted(Label name, u64 value, Label source);
+  void refuse(ErrorCode code, Label name, std::string_view message);
   /// The name as the config spells it, with the path to it.
-  [[nodiscard]] std::string path_of(std::string_view name);
+  [[nodiscard]] std::string path_of(Label name);
   [[nodiscard]] const std::optional<Error>& error() const noexcept { return error_; }
 
   /// An unread field that hints at a cache of another kind and is not switched off; empty when there is none.
@@ -121,17 +124,17 @@ class Fields {
     const json::Value* value = nullptr;
     std::string path;
   };
-  const Hit& lookup(std::string_view name);
+  const Hit& lookup(Label name);
   void use(const Hit& hit);
   u64 read_whole(const json::Value& value, std::string_view path, u64 max);
-  const FieldDefault* fall_back(std::string_view name);
+  const FieldDefault* fall_back(Label name);
 
   const json::Value& root_;
   std::vector<Level> levels_;  ///< the language model first, then what it stands in
   std::string model_type_;
   const Family* family_ = nullptr;
   struct Known {
-    std::string_view name;
+    Label name;
     Hit hit;
   };
   std::vector<Known> looked_up_;
