@@ -6,8 +6,9 @@
 // passed and failed from what it printed; one that fails without having counted a failure counts as one. `needs` names
 // the suite without which it makes no sense to run it. `quiet` keeps the output of a suite that passes to itself.
 import { spawn } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { Failure, runMain } from "../cpp/toolchain/terminal.mjs";
 
@@ -61,28 +62,63 @@ const suites = [
 /** No suite takes this long unless it hangs. */
 const patience = 20 * 60 * 1000;
 
-let group;
-const killGroup = () => {
-  if (!group) return;
-  try {
-    process.kill(-group, "SIGKILL");
-  } catch {
-    // Nothing of it is left.
+/** Marks the environment of everything that this run starts, however it detaches itself. */
+const mark = { name: "KV_CAPACITY_TEST_RUN", value: `${process.pid}.${Date.now()}` };
+
+/** The processes that bear the mark. Where there is no /proc, only the suite's own group can be told. */
+function marked() {
+  if (!existsSync("/proc/self/environ")) return [];
+  const bears = (pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/environ`, "utf8").split("\0").includes(`${mark.name}=${mark.value}`);
+    } catch {
+      return false; // It has ended, or is another user's.
+    }
+  };
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid && bears(name))
+    .map(Number);
+}
+
+function signal(pids, name) {
+  for (const pid of pids) {
+    try {
+      process.kill(pid, name);
+    } catch {
+      // It has ended meanwhile.
+    }
   }
-};
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
-  process.once(signal, () => {
-    killGroup();
+}
+
+let group;
+
+/** Ends what is left of a suite: a word first, since a build tool then ends its own, and force after two seconds. */
+async function endAll() {
+  const left = () => [...(group ? [-group] : []), ...marked()];
+  signal(left(), "SIGTERM");
+  for (let tries = 0; tries < 20 && marked().length > 0; tries++) await pause(100);
+  signal(left(), "SIGKILL");
+  group = undefined;
+}
+
+for (const name of ["SIGINT", "SIGTERM", "SIGHUP"]) {
+  process.once(name, async () => {
+    await endAll();
     process.exit(130);
   });
 }
 
-/** Runs a suite in a process group of its own, so that nothing which it started outlives it. */
+/** Runs a suite; nothing that it started outlives it. */
 function run({ name, command, count, quiet }) {
   console.log(`\n== ${name}`);
   const start = Date.now();
   const [program, ...args] = command;
-  const child = spawn(program, args, { cwd: projectFolder, detached: true, stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn(program, args, {
+    cwd: projectFolder,
+    detached: true,
+    stdio: ["ignore", "pipe", "inherit"],
+    env: { ...process.env, [mark.name]: mark.value },
+  });
   group = child.pid;
   let output = "";
   child.stdout.on("data", (chunk) => {
@@ -91,16 +127,17 @@ function run({ name, command, count, quiet }) {
   });
   const timer = setTimeout(() => {
     console.log(`${name} has taken ${patience / 60000} minutes and is ended.`);
-    killGroup();
+    endAll();
   }, patience);
+  const closed = new Promise((resolve) => child.on("close", resolve));
   return new Promise((resolve) => {
     child.on("error", () => resolve(127));
-    // "exit", not "close": a process left behind would hold the pipe open.
-    child.on("exit", (status) => setTimeout(() => resolve(status ?? 128), 50));
-  }).then((status) => {
+    child.on("exit", (status) => resolve(status ?? 128));
+  }).then(async (status) => {
     clearTimeout(timer);
-    killGroup();
-    group = undefined;
+    // What is left behind would hold the pipe open; once it is gone, the last of the output can be awaited.
+    await endAll();
+    if (child.pid) await closed;
     const result = { skipped: 0, ...count(output, status) };
     if (status !== 0 && result.failed === 0) result.failed = 1;
     if (status === 0 && result.passed + result.failed === 0) {
