@@ -341,7 +341,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       await fresh();
       await reader.focus("#model");
       const names = [];
-      for (let i = 0; i < 9; i++) {
+      for (let i = 0; i < 10; i++) {
         names.push(
           await page.evaluate(() => {
             const node = document.querySelector("kv-capacity").shadowRoot.activeElement;
@@ -352,6 +352,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       }
       assert.deepEqual(names, [
         "Model",
+        "Search the models",
         "Weights stored as",
         "KV cache stored as",
         "GPU",

@@ -81,6 +81,10 @@ interface Figure {
   box: HTMLElement;
 }
 
+/**
+ * Attributes and properties are the request's keys; besides, `lock` names what a reader may not change, `link` keeps the
+ * state in the page's address, and `hub` is the base address that configs are fetched from on a click ("off": none).
+ */
 export class KvCapacity extends Base {
   static observedAttributes: string[] = [...KEYS, "lock", "lang"];
 
@@ -274,6 +278,10 @@ export class KvCapacity extends Base {
     this.#speak(this.#root);
     adopt(this.#root, base, css, ...this.#furtherStyles);
     this.#readModels();
+    if (document.readyState === "loading") {
+      // What stands inside the tag is yet to come.
+      document.addEventListener("DOMContentLoaded", () => this.#readModels(), { once: true });
+    }
     if (this.hasAttribute("link")) this.#readLink();
     if (this.#kernel) this.#queue();
     else loadKernel().then(this.#start, this.#fail);
@@ -351,10 +359,7 @@ export class KvCapacity extends Base {
       if (answer.error.field === "model" && document.readyState === "loading") {
         // Its author may still name the model, further down in the page.
         return new Promise((resolve) => {
-          document.addEventListener("DOMContentLoaded", () => {
-            this.#readModels();
-            resolve(this.#update(settled));
-          });
+          document.addEventListener("DOMContentLoaded", () => resolve(this.#update(settled)), { once: true });
         });
       }
       this.#failure = answer.error;
@@ -548,7 +553,11 @@ export class KvCapacity extends Base {
       return { range, exact, beside: h("span") };
     };
 
-    const search = h("button", { type: "button", class: "plain search", part: "search" }, word("search"));
+    const search = h(
+      "button",
+      { type: "button", class: "plain search", part: "search", "aria-label": word("search-models") },
+      word("search"),
+    );
     search.addEventListener("click", () => {
       this.#more().then((attached) => attached.search(), this.#lack);
     });

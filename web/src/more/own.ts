@@ -151,7 +151,6 @@ export function ownModel(host: Host): Part {
     const mine = ++task;
     const current = () => mine === task;
     clear();
-    say(fileWrong, say1("own.reading"));
     readFiles(list, current).then(
       (wrong) => current() && say(fileWrong, wrong),
       (error) => current() && say(fileWrong, say1("own.unreadable", { detail: String(error) })),
@@ -195,6 +194,9 @@ export function ownModel(host: Host): Part {
 
   const base = () => (host.element.getAttribute("hub") ?? HUB).replace(/\/+$/, "");
 
+  const sayAbout = () =>
+    say(about, base() === "off" ? "" : say1("own.hub-about", { base: base().replace(/^https?:\/\//, "") }));
+
   async function fetchConfig(): Promise<void> {
     const id = hubId(name.value);
     const mine = ++task;
@@ -204,7 +206,7 @@ export function ownModel(host: Host): Part {
     fetching?.abort();
     fetching = new AbortController();
     fetchIt.disabled = true;
-    say(hub.wrong, say1("own.fetching"));
+    say(about, say1("own.fetching"));
     const { signal } = fetching;
     const timeout = setTimeout(() => fetching?.abort("timeout"), PATIENCE);
     const wrong = await readHub(id, signal, current).catch((error: unknown) =>
@@ -216,6 +218,7 @@ export function ownModel(host: Host): Part {
     );
     clearTimeout(timeout);
     fetchIt.disabled = false;
+    sayAbout();
     if (current()) complain(hub, wrong);
   }
 
@@ -317,7 +320,7 @@ export function ownModel(host: Host): Part {
     show() {
       const off = base() === "off";
       hub.box.hidden = off;
-      say(about, off ? "" : say1("own.hub-about", { base: base().replace(/^https?:\/\//, "") }));
+      if (!fetchIt.disabled) sayAbout();
       const closed = locked(host, ["model"]);
       for (const { control } of controls) (control as HTMLInputElement).disabled = closed;
       fetchIt.disabled = closed;

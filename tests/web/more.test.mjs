@@ -1,0 +1,660 @@
+// Own models, engines, start-up logs and the search, as a reader uses them, in three browsers.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
+import { createServer } from "node:http";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { browsers } from "./browsers.mjs";
+import { Reader, until, wait } from "./reader.mjs";
+import { dist, serve } from "./site.mjs";
+
+const logs = fileURLToPath(new URL("../data/logs/", import.meta.url));
+
+/** The command line's answer: the same kernel, asked without a page. */
+function ask(request) {
+  const { stdout } = spawnSync("node", [join(dist, "cli.mjs"), "plan"], {
+    input: JSON.stringify(request),
+    encoding: "utf8",
+  });
+  return JSON.parse(stdout);
+}
+
+// ---- files that the tests make up --------------------------------------------------------------------------------------
+
+/** A model of 4 layers with 2 KV heads of 64 values, of which every second has a window of 16 tokens. */
+const CONFIG = {
+  model_type: "mistral",
+  architectures: ["MistralForCausalLM"],
+  hidden_size: 256,
+  intermediate_size: 512,
+  num_hidden_layers: 4,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  head_dim: 64,
+  vocab_size: 1000,
+  max_position_embeddings: 4096,
+  sliding_window: null,
+  torch_dtype: "bfloat16",
+  bos_token_id: 1,
+};
+const PER_TOKEN = 2 * 4 * 2 * 64 * 2;
+
+/** A GGUF file of a llama of 4 layers, with so many tokens in its vocabulary that its head passes 64 KiB. */
+function gguf() {
+  const parts = [];
+  const bytes = (size, write) => {
+    const buffer = Buffer.alloc(size);
+    write(buffer);
+    parts.push(buffer);
+  };
+  const u32 = (value) => bytes(4, (buffer) => buffer.writeUInt32LE(value));
+  const u64 = (value) => bytes(8, (buffer) => buffer.writeBigUInt64LE(BigInt(value)));
+  const text = (value) => {
+    u64(Buffer.byteLength(value));
+    parts.push(Buffer.from(value));
+  };
+  const key = (name, type) => {
+    text(name);
+    u32(type);
+  };
+  const whole = (name, value) => {
+    key(name, 4);
+    u32(value);
+  };
+  const words = (name, value) => {
+    key(name, 8);
+    text(value);
+  };
+  parts.push(Buffer.from("GGUF"));
+  u32(3);
+  u64(1);
+  u64(9);
+  words("general.architecture", "llama");
+  words("general.name", "Made up");
+  key("tokenizer.ggml.tokens", 9);
+  u32(8);
+  u64(20_000);
+  for (let i = 0; i < 20_000; i++) text(`token ${i}`);
+  whole("llama.block_count", 4);
+  whole("llama.context_length", 4096);
+  whole("llama.embedding_length", 256);
+  whole("llama.attention.head_count", 4);
+  whole("llama.attention.head_count_kv", 2);
+  whole("llama.attention.key_length", 64);
+  // One tensor: 1024 values of q8_0, 34 bytes for 32 of them.
+  text("token_embd.weight");
+  u32(1);
+  u64(1024);
+  u32(8);
+  u64(0);
+  const head = Buffer.concat(parts);
+  const start = Math.ceil(head.length / 32) * 32;
+  return Buffer.concat([head, Buffer.alloc(start - head.length + (1024 / 32) * 34)]);
+}
+
+/** A log of many lines with one start among them. */
+function longLog(size) {
+  const start = readFileSync(join(logs, "vllm-0.6.4-llama-3.1-8b.log"), "utf8");
+  const noise = "2026-01-01 00:00:00 nginx: GET /health 200 0.001 s from 10.0.0.7 KV cache size not stated here\n";
+  return noise.repeat(Math.ceil(size / 2 / noise.length)) + start + noise.repeat(Math.ceil(size / 2 / noise.length));
+}
+
+const AUTHORED = {
+  "/authored.html": {
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>authored</title>
+      <script src="kv-capacity.js"></script></head><body>
+      <kv-capacity model="tiny" link>
+        <script type="application/json">[{"id": "tiny", "name": "Tiny", "parameters": 1000000,
+          "layers": [{"count": 4, "kind": "full", "kv_heads": 2, "key_width": 64, "value_width": 64}]}]</script>
+        <script type="application/json">${JSON.stringify({ name: "Whole config", config: CONFIG })}</script>
+      </kv-capacity></body></html>`,
+  },
+  "/late.html": {
+    // The tag stands there before what is in it.
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>late</title>
+      <script src="kv-capacity.js"></script></head><body><kv-capacity model="whole-config">
+        <p>An example.</p><script src="slow.js"></script>
+        <script type="application/json">${JSON.stringify({ name: "Whole config", config: CONFIG })}</script>
+      </kv-capacity></body></html>`,
+  },
+  "/hub-off.html": {
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>off</title>
+      <script src="kv-capacity.js"></script></head><body><kv-capacity hub="off"></kv-capacity></body></html>`,
+  },
+  "/strict.html": {
+    headers: {
+      "content-security-policy":
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'none'; require-trusted-types-for 'script'",
+    },
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>strict</title>
+      <script src="kv-capacity.js"></script></head>
+      <body><kv-capacity engine="vllm" gpu="h100-sxm-80gb">example</kv-capacity></body></html>`,
+  },
+  "/locked.html": {
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>locked</title>
+      <script src="kv-capacity.js"></script></head>
+      <body><kv-capacity lock="all" engine="vllm" gpu="h100-sxm-80gb"></kv-capacity></body></html>`,
+  },
+};
+
+/** A hub that answers each owner in its own way. */
+async function startHub() {
+  const asked = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url);
+    const headers = { "access-control-allow-origin": "*", "cache-control": "no-store" };
+    const owner = request.url.split("/")[1];
+    const finish = (status, body, type = "application/json") => {
+      response.writeHead(status, { ...headers, "content-type": type });
+      response.end(body);
+    };
+    if (/^\d+$/.test(owner)) return finish(Number(owner), "no");
+    if (owner === "page") return finish(200, "<!DOCTYPE html><title>Sign in</title>", "text/html");
+    if (owner === "broken") return finish(200, '{"model_type": "llama", ');
+    if (request.url.endsWith("/resolve/main/config.json")) return finish(200, JSON.stringify(CONFIG));
+    if (owner === "indexed" && request.url.endsWith("/model.safetensors.index.json"))
+      return finish(200, JSON.stringify({ metadata: { total_size: 1_234_568 }, weight_map: { a: "x.safetensors" } }));
+    return finish(404, "not here");
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    asked,
+    origin: `http://127.0.0.1:${server.address().port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      }),
+  };
+}
+
+for (const [name, launch] of Object.entries(browsers)) {
+  describe(name, { timeout: 600_000 }, () => {
+    let site;
+    let hub;
+    let browser;
+    let page;
+    let reader;
+
+    before(async () => {
+      site = await serve(undefined, AUTHORED);
+      hub = await startHub();
+      browser = await launch();
+      page = await browser.page();
+      reader = new Reader(page);
+      await page.resize(1280, 1000);
+    });
+    after(async () => {
+      await browser?.close();
+      await hub?.close();
+      await site?.close();
+    });
+
+    const fresh = (path = "/embed.html") => reader.open(`${site.origin}${path}?${Math.random()}`);
+    const within = (fn, ...args) => page.evaluate(fn, ...args);
+    /** Text of something in the calculator, or "" where it is not there or not shown. */
+    const text = (selector) =>
+      within((selector) => {
+        const node = document.querySelector("kv-capacity").shadowRoot.querySelector(selector);
+        return node?.checkVisibility() ? node.textContent.replaceAll("\u00a0", " ") : "";
+      }, selector);
+    const open = async (panel) => {
+      await reader.click(`.panel.${panel} > summary`);
+      await until(`the part "${panel}"`, () =>
+        within((panel) => {
+          const inside = document.querySelector("kv-capacity").shadowRoot.querySelector(`.${panel} .inside`);
+          return inside.childElementCount > 0;
+        }, panel),
+      );
+    };
+    const plan = (check) =>
+      until("the answer", async () => {
+        const answer = await reader.plan();
+        return answer && check(answer) ? answer : null;
+      });
+    const typeInto = (selector, value) =>
+      within(
+        (selector, value) => {
+          const field = document.querySelector("kv-capacity").shadowRoot.querySelector(selector);
+          field.focus();
+          field.value = value;
+          field.dispatchEvent(new Event("input", { bubbles: true }));
+          field.dispatchEvent(new Event("change", { bubbles: true }));
+        },
+        selector,
+        value,
+      );
+    /** Drops files onto a part: {name, base64} or {name, text}. */
+    const drop = (panel, ...files) =>
+      within(
+        async (panel, files) => {
+          const transfer = new DataTransfer();
+          for (const { name, base64, text } of files) {
+            const bytes =
+              base64 === undefined ? text : Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
+            transfer.items.add(new File([bytes], name));
+          }
+          const target = document.querySelector("kv-capacity").shadowRoot.querySelector(`.${panel} .inside`);
+          for (const kind of ["dragover", "drop"]) {
+            target.dispatchEvent(new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: transfer }));
+          }
+        },
+        panel,
+        files,
+      );
+    const fileProblem = () => text(".own .columns > div + div .problem");
+
+    it("asks for the second script when a part of it is opened, and for nothing else", async () => {
+      await fresh();
+      await wait(200);
+      const asked = () =>
+        within(() => performance.getEntriesByType("resource").map((one) => new URL(one.name).pathname));
+      assert.ok(!(await asked()).includes("/kv-capacity-more.js"));
+      await open("own");
+      await open("engine");
+      await open("log");
+      const later = await asked();
+      assert.equal(later.filter((path) => path === "/kv-capacity-more.js").length, 1);
+      assert.deepEqual(
+        [...new Set(later)].filter((path) => !/^\/(kv-capacity(-more)?\.js|embed\.css|recorder\.js)$/.test(path)),
+        [],
+      );
+      // From then on the full kernel is the page's only one.
+      assert.equal(
+        await within(async () => {
+          const { core, full } = globalThis[Symbol.for("kv-capacity.kernel.1")];
+          return (await core) === (await full);
+        }),
+        true,
+      );
+      assert.deepEqual(await within(() => window.problems), []);
+    });
+
+    it("reads a pasted config, and says what became of its fields", async () => {
+      await fresh();
+      await open("own");
+      await typeInto(".own textarea", `\uFEFF// a comment\r\n${JSON.stringify(CONFIG).replace("}", ",}")}`);
+      const answer = await plan((one) => one.kv_bytes_per_token === PER_TOKEN);
+      assert.equal(answer.model.layer_count, 4);
+      assert.match(await text(".own .understood"), /4 layers of full attention, 2 KV heads of 64 values/);
+      assert.match(await text(".own .understood"), /fields were used/);
+      assert.match(await text(".own .understood"), /has no bearing on the cache|have no bearing on the cache/);
+      const ignored = await within(() =>
+        [...document.querySelector("kv-capacity").shadowRoot.querySelectorAll(".own details:last-child code")].map(
+          (one) => one.textContent,
+        ),
+      );
+      assert.ok(ignored.includes("bos_token_id"), ignored.join());
+      // The selector names it, and another choice takes its place.
+      assert.notEqual(
+        await within(
+          () => document.querySelector("kv-capacity").shadowRoot.querySelector("#model").selectedOptions[0].text,
+        ),
+        "",
+      );
+      await reader.choose("model", "llama-3-8b");
+      await plan((one) => one.model.id === "llama-3-8b");
+      assert.equal(await text(".own .understood"), "");
+    });
+
+    it("keeps a refused config's error beside it, and the last answer", async () => {
+      await fresh();
+      await open("own");
+      const before = (await reader.plan()).kv_bytes_per_token;
+      for (const [pasted, said] of [
+        ['{"model_type": "llama", "hidden', /config/],
+        [
+          '{"model_type": "bert", "num_hidden_layers": 12, "hidden_size": 768, "num_attention_heads": 12}',
+          /cache|encoder/i,
+        ],
+        ["<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> other", /./],
+        ["[".repeat(100_000), /./],
+      ]) {
+        await typeInto(".own textarea", pasted);
+        const problem = await until("a refusal", () => text(".own .field .problem"));
+        assert.match(problem, said);
+        assert.equal((await reader.plan()).kv_bytes_per_token, before);
+        await typeInto(".own textarea", "");
+        await until("nothing wrong", async () => (await text(".own .field .problem")) === "");
+      }
+    });
+
+    it("reads a dropped GGUF as far as it must", async () => {
+      await fresh();
+      await open("own");
+      const file = gguf();
+      await drop("own", { name: "made-up.gguf", base64: file.toString("base64") });
+      const answer = await plan((one) => one.model.name === "Made up");
+      assert.equal(answer.kv_bytes_per_token, PER_TOKEN);
+      assert.equal(answer.weight_bytes, (1024 / 32) * 34);
+      await drop("own", { name: "cut.gguf", base64: file.subarray(0, 70_000).toString("base64") });
+      await until("a refusal", async () => /cut\.gguf/.test(await fileProblem()));
+    });
+
+    it("takes several files together, and says what is missing of them", async () => {
+      await fresh();
+      await open("own");
+      const index = JSON.stringify({ metadata: { total_size: 1_234_568 }, weight_map: { a: "1.safetensors" } });
+      await drop("own", { name: "model.safetensors.index.json", text: index });
+      assert.match(await until("a question", fileProblem), /1,234,568 bytes.*config\.json/);
+      await drop(
+        "own",
+        { name: "config.json", text: JSON.stringify(CONFIG) },
+        { name: "model.safetensors.index.json", text: index },
+      );
+      assert.equal((await plan((one) => one.weight_bytes === 1_234_568)).kv_bytes_per_token, PER_TOKEN);
+      for (const [file, said] of [
+        [{ name: "model.gguf", text: "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n" }, /LFS/],
+        [{ name: "config.json", text: "<!DOCTYPE html><title>Sign in</title>" }, /web page/],
+        [{ name: "model.gguf", text: "GGUF" }, /model\.gguf/],
+        [{ name: "empty.gguf", text: "" }, /empty/],
+      ]) {
+        await drop("own", file);
+        await until(said.source, async () => said.test(await fileProblem()));
+      }
+      await drop("own", { name: "1.safetensors", text: "x" }, { name: "2.safetensors", text: "x" });
+      assert.match(await until("a question", fileProblem), /index\.json/);
+    });
+
+    it("fetches from the hub on a click, and words each of its refusals", async () => {
+      await fresh();
+      await open("own");
+      await within((hub) => document.querySelector("kv-capacity").setAttribute("hub", hub), hub.origin);
+      const field = '.own input[type="text"]';
+      const problem = () => text(".own .with-button + .problem");
+      const fetchIt = async (id, said) => {
+        await typeInto(field, id);
+        await reader.click(".own .with-button button");
+        await until(`${id} to be answered`, async () => said.test(await problem()));
+        assert.equal((await reader.control(field)).value, id);
+      };
+      hub.asked.length = 0;
+      await typeInto(field, "indexed/model");
+      await wait(300);
+      assert.deepEqual(hub.asked, []);
+      await fetchIt("not a name", /owner\/name/);
+      assert.deepEqual(hub.asked, []);
+      await fetchIt("401/model", /licence/);
+      await fetchIt("403/model", /refuses/);
+      await fetchIt("404/model", /no config\.json/);
+      await fetchIt("500/model", /500/);
+      await fetchIt("page/model", /web page/);
+      await fetchIt("broken/model", /config/);
+      await fetchIt("indexed/model", /^$/);
+      const answer = await plan((one) => one.weight_bytes === 1_234_568);
+      assert.equal(answer.kv_bytes_per_token, PER_TOKEN);
+      assert.equal(answer.model.name, "indexed/model");
+      await within(() => document.querySelector("kv-capacity").setAttribute("hub", "http://127.0.0.1:1"));
+      await fetchIt("owner/model", /could not be reached/);
+      await fresh("/hub-off.html");
+      await open("own");
+      assert.equal(await text(".own .with-button"), "");
+    });
+
+    it("offers the models of a page's author first, in either form", async () => {
+      await fresh("/authored.html");
+      const answer = await plan((one) => one.model.name === "Tiny");
+      assert.equal(answer.kv_bytes_per_token, PER_TOKEN);
+      const offered = await within(() => {
+        const group = document.querySelector("kv-capacity").shadowRoot.querySelector("#model optgroup");
+        return [group.label, ...[...group.children].map((one) => one.text)];
+      });
+      assert.deepEqual(offered, ["This page", "Tiny", "Whole config"]);
+      assert.equal((await reader.control("#model")).value, "tiny");
+      await reader.choose("model", "whole-config");
+      await plan((one) => one.model.layer_count === 4 && one.model.query_heads === 4);
+      assert.match(await within(() => location.hash), /model=whole-config/);
+      // By property, in place of script.
+      await within(() => {
+        const kv = document.querySelector("kv-capacity");
+        kv.models = { name: "Given", layers: [{ count: 1, kind: "latent", latent_width: 576 }] };
+        kv.model = "given";
+      });
+      assert.equal((await plan((one) => one.model.name === "Given")).kv_bytes_per_token, 1152);
+      await fresh("/late.html");
+      assert.equal((await reader.plan()).kv_bytes_per_token, PER_TOKEN);
+    });
+
+    it("shows what an engine sets aside, by its rules", async () => {
+      const request = { model: "gemma-3-27b", engine: "vllm", gpu: "h100-sxm-80gb", gpus: 2, context: 32768 };
+      const expected = ask(request);
+      assert.equal(expected.error, undefined);
+      await fresh();
+      await open("engine");
+      await within((request) => {
+        document.querySelector("kv-capacity").request = request;
+      }, request);
+      const answer = await plan((one) => one.engine === "vllm");
+      for (const key of ["sequences", "kv_tokens", "kv_blocks", "kv_reserved_per_sequence", "kv_memory_bytes"]) {
+        assert.equal(answer[key], expected[key], key);
+      }
+      assert.match(await text(".reserved"), /Written.*Set aside.*windows, with the tokens of a batch in flight/s);
+      const widths = await within(() =>
+        [...document.querySelector("kv-capacity").shadowRoot.querySelectorAll(".track")].map((track) =>
+          [...track.children].map((one) => one.getBoundingClientRect().width / track.getBoundingClientRect().width),
+        ),
+      );
+      const written = expected.kv_bytes_per_sequence / expected.kv_reserved_per_sequence;
+      for (const bar of widths) assert.ok(Math.abs(bar[0] - written) < 0.01, `${bar[0]} against ${written}`);
+      await reader.click(".reserved details:last-of-type summary");
+      assert.match(await text(".reserved details:last-of-type"), /KV heads 1 to 8 of 16.*KV heads 9 to 16 of 16/s);
+      assert.match(await text(".count .small"), /to/);
+      // Not one code stands where words should.
+      assert.doesNotMatch(await text(".body"), /[a-z]_[a-z]+(?=[^`]*set aside)|undefined|NaN/);
+    });
+
+    it("sets an engine's options by their names, and refuses by field", async () => {
+      await fresh();
+      await open("engine");
+      await within(() => {
+        const root = document.querySelector("kv-capacity").shadowRoot;
+        const select = root.querySelector(".engine select");
+        select.value = "vllm";
+        select.dispatchEvent(new Event("change"));
+      });
+      await plan((one) => one.engine === "vllm");
+      const field = (label) =>
+        within((label) => {
+          const root = document.querySelector("kv-capacity").shadowRoot;
+          return [...root.querySelectorAll(".engine label")].find((one) => one.textContent.startsWith(label)).htmlFor;
+        }, label);
+      const utilization = `#${await field("gpu_memory_utilization")}`;
+      await typeInto(utilization, "0.5");
+      assert.deepEqual(await within(() => document.querySelector("kv-capacity").options), {
+        gpu_memory_utilization: 0.5,
+      });
+      assert.equal(
+        (await reader.plan()).sequences,
+        ask({ model: "llama-3.1-8b", engine: "vllm", options: { gpu_memory_utilization: 0.5 } }).sequences,
+      );
+      await typeInto(utilization, "1.5");
+      await until("a refusal", () => text(`${utilization} ~ .problem`));
+      assert.equal((await reader.control(utilization)).invalid, "true");
+      assert.equal((await reader.control(utilization)).value, "1.5");
+      await typeInto(utilization, "");
+      await until("no refusal", async () => (await text(`${utilization} ~ .problem`)) === "");
+      assert.equal(await within(() => document.querySelector("kv-capacity").options), undefined);
+      await fresh("/locked.html");
+      await open("engine");
+      assert.equal(
+        await within(() =>
+          [...document.querySelector("kv-capacity").shadowRoot.querySelectorAll(".engine :is(input, select)")].every(
+            (one) => one.disabled,
+          ),
+        ),
+        true,
+      );
+    });
+
+    it("reads the logs of each engine and takes their deployments", async () => {
+      await fresh();
+      await open("log");
+      const files = readdirSync(logs).filter((one) => one.endsWith(".log"));
+      assert.ok(files.length >= 10);
+      for (const file of files) {
+        const written = readFileSync(join(logs, file), "utf8");
+        const expected = JSON.parse(readFileSync(join(logs, file.replace(/log$/, "json")), "utf8"));
+        await within(() =>
+          document.querySelector("kv-capacity").shadowRoot.querySelector(".log-outcome").replaceChildren(),
+        );
+        await typeInto(".log textarea", written);
+        const outcome = await until(file, () => text(".log-outcome"));
+        assert.match(outcome, /figures? found/, file);
+        const told = await within(() =>
+          [...document.querySelector("kv-capacity").shadowRoot.querySelectorAll(".log-outcome > :not(details)")]
+            .map((one) => one.textContent)
+            .join("\n"),
+        );
+        assert.doesNotMatch(told, /undefined|NaN|[{}]|\b(log|seg|of)\.[a-z]/, file);
+        const { engine, model } = await within(() => {
+          const { engine, model } = document.querySelector("kv-capacity");
+          return { engine, model };
+        });
+        assert.equal(engine, expected.engine, file);
+        if (typeof expected.request?.model === "string") assert.equal(model, expected.request.model, file);
+      }
+    });
+
+    it("points out what a log contradicts, and asks for what it does not say", async () => {
+      await fresh();
+      await open("log");
+      await typeInto(".log textarea", readFileSync(join(logs, "vllm-contradicts-itself.log"), "utf8"));
+      await until("contradictions", () => text(".contradictions"));
+      assert.match(await text(".log .missing"), /does not say/);
+      await typeInto(".log textarea", "nothing of an engine in here\n");
+      assert.match(await until("an answer", () => text(".log-outcome .problem")), /No line of these engines/);
+    });
+
+    it("copes with a log of 10 MB, and with 5 MB without a line break", async () => {
+      await fresh();
+      await open("log");
+      await within(
+        async (text) => {
+          // As a file: the box holds the start of it alone.
+          const transfer = new DataTransfer();
+          transfer.items.add(new File([text.head.repeat(text.times), text.start], "server.log"));
+          const target = document.querySelector("kv-capacity").shadowRoot.querySelector(".log .inside");
+          target.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: transfer }));
+        },
+        { head: longLog(10_000), times: 1000, start: readFileSync(join(logs, "vllm-0.6.4-llama-3.1-8b.log"), "utf8") },
+      );
+      assert.match(await until("the log", () => text(".log-outcome .title")), /vLLM/);
+      assert.ok((await reader.control(".log textarea")).value.length < 300_000);
+      await within(() => {
+        const transfer = new DataTransfer();
+        transfer.items.add(new File(["GPU KV cache size: ".repeat(250_000)], "hostile.log"));
+        const target = document.querySelector("kv-capacity").shadowRoot.querySelector(".log .inside");
+        target.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: transfer }));
+      });
+      await until("an end", async () => !/vLLM 0\.6/.test(await text(".log-outcome")));
+    });
+
+    it("finds a model by typing, by keyboard alone", async () => {
+      await fresh();
+      await reader.focus(".search");
+      await page.press("Enter");
+      await until("the search", () =>
+        within(() => document.querySelector("kv-capacity").shadowRoot.activeElement?.role === "combobox"),
+      );
+      await page.type("qwen3 30b");
+      const found = () =>
+        within(() => {
+          const root = document.querySelector("kv-capacity").shadowRoot;
+          const input = root.querySelector("[role=combobox]");
+          const active = root.getElementById(input.getAttribute("aria-activedescendant"));
+          return {
+            names: [...root.querySelectorAll("[role=option]")].map((one) => one.textContent),
+            active: active?.textContent,
+            selected: active?.getAttribute("aria-selected"),
+            focus: root.activeElement?.role ?? root.activeElement?.id,
+            shown: input.checkVisibility(),
+          };
+        });
+      await until("the matches", async () => (await found()).names.length < 10);
+      const first = await found();
+      assert.ok(
+        first.names.every((one) => /qwen3/i.test(one) && /30b/i.test(one)),
+        first.names.join(),
+      );
+      assert.deepEqual([first.active, first.selected, first.shown], [first.names[0], "true", true]);
+      if (first.names.length > 1) {
+        await page.press("ArrowDown");
+        assert.equal((await found()).active, first.names[1]);
+        await page.press("ArrowUp");
+      }
+      await page.press("Enter");
+      await plan((one) => one.model.name === first.names[0]);
+      assert.deepEqual([(await found()).focus, (await found()).shown], ["model", false]);
+      await reader.focus(".search");
+      await page.press("Enter");
+      await until("the search", async () => (await found()).shown);
+      await page.type("no such model");
+      await until("no match", async () => (await found()).names.length === 0);
+      assert.match(await text(".finder [role=status]"), /Bring it along/);
+      await page.press("Escape");
+      assert.deepEqual([(await found()).focus, (await found()).shown], ["model", false]);
+      assert.equal((await reader.plan()).model.name, first.names[0]);
+    });
+
+    it("opens the part for own models from the selector", async () => {
+      await fresh();
+      await within(() => {
+        const select = document.querySelector("kv-capacity").shadowRoot.querySelector("#model");
+        select.value = "+";
+        select.dispatchEvent(new Event("change"));
+      });
+      await until("the part", () => text(".own textarea ~ .problem, .own .about"));
+      assert.equal((await reader.control("#model")).value, "llama-3.1-8b");
+    });
+
+    it("says fixed part and slope where there are any, and nothing of them elsewhere", async () => {
+      await fresh();
+      assert.doesNotMatch(`${await text(".sentence")}${await text(".notes")}`, /fixed|windows/);
+      await within(() => {
+        document.querySelector("kv-capacity").model = "gpt-oss-20b";
+      });
+      await plan((one) => one.model.id === "gpt-oss-20b");
+      assert.match(await text(".sequence .small"), /8,192 tokens, .* fixed/);
+      assert.match(await text(".sentence"), /is fixed, and each token adds/);
+      assert.match(await text(".notes"), /From 128 tokens on the windows are full/);
+    });
+
+    it("needs no more than its own folder under a strict policy, and works from disk", async () => {
+      await fresh("/strict.html");
+      await plan((one) => one.engine === "vllm");
+      assert.deepEqual(await within(() => window.problems), []);
+      await reader.open(pathToFileURL(join(process.env.KV_SITE ?? dist, "embed.html")).href);
+      await open("engine");
+      assert.match(await text(".engine .inside"), /Engine/);
+    });
+
+    it("fits in 320 pixels with every part open", async () => {
+      await page.resize(320, 800);
+      await fresh();
+      await within(() => {
+        const kv = document.querySelector("kv-capacity");
+        kv.request = { model: "gemma-3-27b", engine: "llama.cpp", gpu: "h100-sxm-80gb", gpus: 2, context: 32768 };
+      });
+      await plan((one) => one.engine === "llama.cpp");
+      await within(
+        (log) => {
+          const root = document.querySelector("kv-capacity").shadowRoot;
+          for (const one of root.querySelectorAll("details")) one.open = true;
+          const box = root.querySelector(".log textarea");
+          box.value = log;
+          box.dispatchEvent(new Event("input"));
+        },
+        readFileSync(join(logs, "vllm-0.6.4-llama-3.1-8b.log"), "utf8"),
+      );
+      await until("the log", () => text(".log-outcome"));
+      const { wide, page: width } = await within(() => ({
+        wide: document.documentElement.scrollWidth,
+        page: innerWidth,
+      }));
+      assert.ok(wide <= width, `${wide} > ${width}`);
+      await page.resize(1280, 1000);
+    });
+  });
+}
