@@ -26,16 +26,16 @@ const web = join(projectFolder, "web");
 const dist = join(web, "dist");
 const kernels = join(projectFolder, "build/wasm");
 
-/** Configures and builds a CMake preset. The compiler's output is shown only when something fails, or on `verbose`. */
-export function buildPreset(preset, verbose = false) {
+/** Configures a CMake preset and builds it, or one target of it. The compiler's output is shown only on failure. */
+export function buildPreset(preset, target = "all") {
   for (const args of [
     ["--preset", preset],
-    ["--build", "--preset", preset, "--parallel", "2"],
+    ["--build", "--preset", preset, "--target", target, "--parallel", "2"],
   ]) {
     const { status, stdout } = spawnSync("cmake", args, {
       cwd: projectFolder,
       encoding: "utf8",
-      stdio: ["ignore", verbose ? "inherit" : "pipe", "inherit"],
+      stdio: ["ignore", "pipe", "inherit"],
       maxBuffer: 1 << 28,
     });
     if (status !== 0) {
@@ -79,8 +79,9 @@ const styleText = (esbuild) => ({
   },
 });
 
-async function bundle(esbuild, entry, output, options) {
-  await esbuild.build({
+/** Bundles a script into the site. Further `plugins` come before the build's own. */
+export function bundle(esbuild, entry, output, { plugins = [], ...options }) {
+  return esbuild.build({
     entryPoints: [join(web, "src", entry)],
     outfile: join(dist, output),
     bundle: true,
@@ -89,7 +90,7 @@ async function bundle(esbuild, entry, output, options) {
     target: "es2022",
     legalComments: "none",
     logLevel: "warning",
-    plugins: [kernelModules, styleText(esbuild)],
+    plugins: [...plugins, kernelModules, styleText(esbuild)],
     ...options,
   });
 }

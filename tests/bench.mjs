@@ -1,0 +1,136 @@
+// npm run bench: what everything weighs and how long it takes, in one table; the same as JSON in build/bench.json.
+//
+//   node tests/bench.mjs [bytes] [kernel] [page]     only the parts named
+//
+// Times are this machine's at this moment: compare what stands side by side in one run. Only bytes are held against
+// their budget by npm test (tests/web/budgets.test.mjs).
+import { mkdirSync, writeFileSync } from "node:fs";
+import { cpus, loadavg } from "node:os";
+import { join } from "node:path";
+import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
+import { Failure, runMain, say } from "../cpp/toolchain/terminal.mjs";
+import { build, buildPreset } from "../web/build.mjs";
+
+/** Rows of cells, right-aligned but for the first; one column's cells stand under each other. */
+function table(title, head, rows) {
+  const all = [head, ...rows].map((row) => row.map((cell) => (cell ?? "").toString()));
+  const widths = head.map((_, i) => Math.max(...all.map((row) => (row[i] ?? "").length)));
+  const line = (row) => row.map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i]))).join("  ");
+  console.log(`\n${title}\n${all.map(line).join("\n")}`);
+}
+
+const grouped = (number) => number.toLocaleString("en-US");
+const fixed = (number, digits) => (number === null ? "" : number.toFixed(digits));
+const sizes = ({ raw, gzip, brotli }) => [raw, gzip, brotli].map(grouped);
+
+const verdict = (value, most) => (value <= most ? "met" : `${(value / most).toFixed(2)} ×`);
+
+async function showBytes() {
+  const { measureBudgets, measureFiles, measureParts } = await import("./bench/bytes.mjs");
+  const [held, files, parts] = [measureBudgets(), measureFiles(), await measureParts()];
+  table(
+    "Bytes against their budgets",
+    ["", "raw", "gzip", "brotli", "budget", "", "limit today"],
+    held.map((one) => [
+      one.what,
+      ...sizes(one),
+      grouped(one.target),
+      verdict(one.brotli, one.target),
+      grouped(one.limit),
+    ]),
+  );
+  table(
+    "Parts of kv-capacity.js: what leaving each out would save",
+    ["", "raw", "gzip", "brotli"],
+    parts.map((one) => [one.part, ...sizes(one)]),
+  );
+  table(
+    "Files of the site",
+    ["", "raw", "gzip", "brotli"],
+    files.map((one) => [one.file, ...sizes(one)]),
+  );
+  return { budgets: held, parts, files };
+}
+
+async function showKernel() {
+  const { measureKernel, ROUNDS } = await import("./bench/kernel.mjs");
+  const { budgets } = await import("./bench/bytes.mjs");
+  const most = budgets.kernel_call_microseconds;
+  const measured = await measureKernel();
+  const ways = {
+    native: "native, text to text",
+    wasm: "WebAssembly alone, text to text",
+    embind_text: "through embind, text to text",
+    embind_object: "through embind, object to object",
+    javascript: "JavaScript by hand, figures only",
+  };
+  const rows = Object.entries(ways).flatMap(([way, words]) => [
+    [
+      words,
+      ...measured.flatMap(({ nanoseconds }) => [
+        grouped(nanoseconds[way]),
+        (nanoseconds[way] / nanoseconds.native).toFixed(2),
+      ]),
+    ],
+  ]);
+  const worst = measured.map(({ nanoseconds }) => [verdict(nanoseconds.embind_object / 1000, most), ""]);
+  table(
+    `One plan in nanoseconds, and as a multiple of native (medians of ${ROUNDS} rounds)`,
+    ["", ...measured.flatMap(({ name }) => [name, "×"])],
+    [...rows, [`object to object within ${most} µs`, ...worst.flat()]],
+  );
+  return measured;
+}
+
+async function showPage() {
+  const { measurePage } = await import("./bench/page.mjs");
+  const { budgets } = await import("./bench/bytes.mjs");
+  const measured = await measurePage();
+  const most = budgets.slider_step_milliseconds;
+  const row = (words, read, budget) => [words, ...measured.map(read), budget];
+  table(
+    "A step of the context slider in Chromium, in milliseconds: a drag on the site's first page",
+    ["", ...measured.map(({ name }) => name), "budget"],
+    [
+      row("steps", (one) => one.steps, ""),
+      row("scripting, median", (one) => fixed(one.median, 3), `≤ ${most}`),
+      row("scripting, 99th percentile", (one) => fixed(one.p99, 3), ""),
+      row("its processor time, median", (one) => fixed(one.processor_median, 3), ""),
+      row("its processor time, 99th percentile", (one) => fixed(one.processor_p99, 3), ""),
+      row("styles and layout, mean", (one) => fixed(one.layout_per_step, 3), ""),
+      row("long tasks", (one) => one.long_tasks, budgets.long_tasks),
+      row("layout shift", (one) => one.layout_shift, budgets.layout_shift),
+      row("within the budget", (one) => verdict(one.median, most), ""),
+    ],
+  );
+  return measured;
+}
+
+const parts = { bytes: showBytes, kernel: showKernel, page: showPage };
+
+await runMain(async () => {
+  const asked = process.argv.slice(2);
+  const unknown = asked.find((name) => !Object.hasOwn(parts, name));
+  if (unknown) throw new Failure(`There is no part "${unknown}". There are: ${Object.keys(parts).join(", ")}`);
+  const names = asked.length > 0 ? asked : Object.keys(parts);
+  await setup("test");
+  say("Building what is missing …");
+  await build();
+  if (names.includes("kernel")) {
+    for (const preset of ["release", "wasm"]) buildPreset(preset, "kvcap_bench");
+  }
+  const busy = loadavg()[0] / cpus().length;
+  if (busy > 0.5)
+    say(`This machine is busy (${busy.toFixed(1)} processes a core): times are longer than they could be.`);
+  const report = {
+    measured: new Date().toISOString(),
+    cpu: cpus()[0]?.model,
+    cores: cpus().length,
+    node: process.version,
+  };
+  for (const name of names) report[name] = await parts[name]();
+  const file = join(projectFolder, "build/bench.json");
+  mkdirSync(join(projectFolder, "build"), { recursive: true });
+  writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`);
+  console.log(`\nWritten to ${file}`);
+});

@@ -1,0 +1,113 @@
+// What the built files weigh, and what each part of the first script costs in it.
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+import { projectFolder } from "../../cpp/toolchain/setup.mjs";
+import { bundle } from "../../web/build.mjs";
+
+const dist = join(projectFolder, "web/dist");
+export const budgets = JSON.parse(readFileSync(join(projectFolder, "tests/budgets.json"), "utf8"));
+
+/** Bytes as they are, and as a server sends them. */
+export function weigh(content) {
+  const bytes = Buffer.from(content);
+  const params = {
+    [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
+    [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+  };
+  return {
+    raw: bytes.length,
+    gzip: gzipSync(bytes, { level: 9 }).length,
+    brotli: brotliCompressSync(bytes, { params }).length,
+  };
+}
+
+const sum = (weights) => {
+  const total = { raw: 0, gzip: 0, brotli: 0 };
+  for (const one of weights) for (const key of Object.keys(total)) total[key] += one[key];
+  return total;
+};
+
+const weighFile = (name) => weigh(readFileSync(join(dist, name)));
+
+/** A page's file and the scripts and styles that its tags name, which a browser loads before anybody asks for more. */
+function filesOfPage(page) {
+  const html = readFileSync(join(dist, page), "utf8");
+  const named = [...html.matchAll(/<(?:script|link)\b[^>]*?(?:src|href)="([^":]+)"/g)].map(([, name]) => name);
+  return [page, ...named];
+}
+
+/** Each budget beside what is built. Sizes are brotli's; `over` is the bytes past the limit. */
+export function measureBudgets() {
+  return budgets.bytes.map(({ what, files, page, target, limit }) => {
+    const names = files ?? filesOfPage(page);
+    const size = sum(names.map(weighFile));
+    return { what, files: names, ...size, target, limit, over: Math.max(0, size.brotli - limit) };
+  });
+}
+
+/** Every file of the site. */
+export function measureFiles() {
+  return readdirSync(dist, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name).slice(dist.length + (dist.endsWith("/") ? 0 : 1)))
+    .sort()
+    .map((file) => ({ file, ...weighFile(file) }));
+}
+
+/** The parts of the first script: what stands for each when it is left out. */
+const parts = [
+  { part: "wasm, packed, and what unpacks it", filter: /^kernel:core\.wasm$/, contents: "export default () => '';" },
+  { part: "glue of Emscripten", filter: /^kernel:core$/, contents: "export default () => {};" },
+  { part: "words (English)", filter: /\/en\.json$/, contents: "export default {};" },
+  { part: "styles", filter: /\.css$/, contents: "export default '';" },
+  { part: "<kv-capacity-table>", filter: /\/kv-capacity-table\.js$/, contents: "export class KvCapacityTable {}" },
+];
+
+const without = ({ filter, contents }) => ({
+  name: "left out",
+  setup(build) {
+    build.onResolve({ filter }, ({ path }) => ({ path, namespace: "left out" }));
+    build.onLoad({ filter: /./, namespace: "left out" }, () => ({ contents, loader: "js" }));
+  },
+});
+
+/** The catalogue's tables, which are text inside the kernel. */
+function cataloguePart() {
+  const kernel = readFileSync(join(dist, "kv-capacity.wasm"));
+  const whole = weigh(kernel);
+  let rest = kernel;
+  for (const name of ["catalogue_data.inc", "gpus_data.inc"]) {
+    const path = join(projectFolder, "build/wasm/data", name);
+    if (!existsSync(path)) continue;
+    const text = [...readFileSync(path, "utf8").matchAll(/"(?:[^"\\]|\\.)*"/g)]
+      .map(([one]) => JSON.parse(one))
+      .join("");
+    const at = rest.indexOf(text);
+    if (at >= 0) rest = Buffer.concat([rest.subarray(0, at), rest.subarray(at + text.length)]);
+  }
+  if (rest === kernel) return [];
+  const left = weigh(rest);
+  return [{ part: "  of which the catalogue", ...difference(whole, left) }];
+}
+
+const difference = (a, b) => ({ raw: a.raw - b.raw, gzip: a.gzip - b.gzip, brotli: a.brotli - b.brotli });
+
+/** What the first script would save without each part; what is left is the element. */
+export async function measureParts() {
+  const esbuild = await import("esbuild");
+  const built = async (plugins) => {
+    const { outputFiles } = await bundle(esbuild, "classic.ts", "kv-capacity.js", {
+      format: "iife",
+      write: false,
+      plugins,
+    });
+    return weigh(outputFiles[0].contents);
+  };
+  const whole = await built([]);
+  const found = [];
+  for (const one of parts) found.push({ part: one.part, ...difference(whole, await built([without(one)])) });
+  const element = difference(whole, sum(found));
+  found.splice(1, 0, ...cataloguePart());
+  return [...found, { part: "<kv-capacity>, loader and all else", ...element }, { part: "kv-capacity.js", ...whole }];
+}

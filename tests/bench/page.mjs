@@ -1,0 +1,118 @@
+// What a step of the slider costs in Chromium: a real drag, read from the browser's own trace.
+import { browsers } from "../web/browsers.mjs";
+import { serve } from "../web/site.mjs";
+import { median, quantile } from "./kernel.mjs";
+import { Failure } from "../../cpp/toolchain/terminal.mjs";
+
+const STEPS = 240;
+
+/** The middle of the context slider's ends, to drag between. */
+function ends() {
+  const calculator = document.querySelector("kv-capacity");
+  const sliders = [...calculator.shadowRoot.querySelectorAll("input[type=range]")];
+  const slider = sliders.at(-1);
+  slider.scrollIntoView({ block: "center" });
+  const { left, right, top, height } = slider.getBoundingClientRect();
+  return { left: left + 12, right: right - 12, y: top + height / 2 };
+}
+
+/** Notes what an answer shows after each input event, before anything else has a turn. */
+function watch() {
+  const calculator = document.querySelector("kv-capacity");
+  window.tasks = [];
+  window.steps = [];
+  new PerformanceObserver((list) => tasks.push(...list.getEntries().map((entry) => entry.duration))).observe({
+    type: "longtask",
+  });
+  calculator.addEventListener("kv-input", (event) => {
+    const shown = calculator.shadowRoot.querySelector(".figure.sequence .small").textContent;
+    steps.push({ asked: event.detail.request.context, shown });
+  });
+}
+
+/** Opens what the calculators keep closed and needs no second script. */
+function openAll() {
+  for (const calculator of document.querySelectorAll("kv-capacity")) {
+    for (const details of calculator.shadowRoot.querySelectorAll("details[part=arithmetic]")) details.open = true;
+  }
+}
+
+async function drag(browser, origin, opened) {
+  const tab = await browser.page();
+  const { page } = tab;
+  await page.setViewport({ width: 1280, height: 1600 });
+  await page.goto(`${origin}/`);
+  await page.evaluate(() => document.querySelector("kv-capacity").ready);
+  if (opened) await page.evaluate(openAll);
+  const { left, right, y } = await page.evaluate(ends);
+  await page.evaluate(watch);
+  const { mouse } = page;
+  await mouse.move(left, y);
+  await mouse.down();
+  // One way and back warms up what a compiler would otherwise do in the middle of it.
+  for (const to of [right, left]) await mouse.move(to, y, { steps: 60 });
+  await page.evaluate(() => {
+    tasks.length = 0;
+    steps.length = 0;
+    shifts.length = 0;
+  });
+  await page.tracing.start({ categories: ["devtools.timeline"] });
+  for (let i = 0; i < STEPS; i++) {
+    // Up and down in uneven strides: every move lands on another stop.
+    const part = Math.abs((((i * 7) % 200) - 100) / 100);
+    await mouse.move(left + (right - left) * part, y);
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => resolve())));
+  }
+  const trace = JSON.parse(Buffer.from(await page.tracing.stop()).toString());
+  await mouse.up();
+  const seen = await page.evaluate(() => ({ steps, tasks, shifts }));
+  await tab.close();
+  return { ...read(trace), ...check(seen) };
+}
+
+/** Every step must have shown the figures of what it asked. */
+function check({ steps, tasks, shifts }) {
+  const stale = steps.find(({ asked, shown }) => Number(shown.replace(/\D/g, "")) !== asked);
+  if (stale) throw new Failure(`After ${stale.asked} tokens were asked for, the page still said "${stale.shown}".`);
+  return {
+    answers: steps.length,
+    long_tasks: tasks.length,
+    longest_task: Math.max(0, ...tasks),
+    layout_shift: shifts.reduce((sum, one) => sum + one, 0),
+  };
+}
+
+/** Milliseconds of the input events' handlers, and of styles and layout in between. */
+function read({ traceEvents }) {
+  const lasting = traceEvents.filter((event) => event.ph === "X");
+  const input = lasting.filter((event) => event.name === "EventDispatch" && event.args?.data?.type === "input");
+  if (input.length < 200) throw new Failure(`The drag gave ${input.length} input events; at least 200 are needed.`);
+  const milliseconds = input.map((event) => event.dur / 1000);
+  const processor = input.map((event) => event.tdur / 1000).filter((time) => time >= 0);
+  const layout = lasting.filter(
+    (event) => ["UpdateLayoutTree", "Layout"].includes(event.name) && event.tid === input[0].tid,
+  );
+  return {
+    steps: input.length,
+    median: median(milliseconds),
+    p99: quantile(milliseconds, 0.99),
+    processor_median: processor.length ? median(processor) : null,
+    processor_p99: processor.length ? quantile(processor, 0.99) : null,
+    layout_per_step: layout.reduce((sum, event) => sum + event.dur / 1000, 0) / input.length,
+  };
+}
+
+/** Drags the context's slider on the site's first page, as it comes and with the arithmetic open. */
+export async function measurePage() {
+  const site = await serve();
+  const browser = await browsers.Chromium();
+  try {
+    return [
+      { name: "as it opens", ...(await drag(browser, site.origin, false)) },
+      { name: "arithmetic open", ...(await drag(browser, site.origin, true)) },
+    ];
+  } finally {
+    await browser.close();
+    await site.close();
+  }
+}
