@@ -132,6 +132,19 @@ const AUTHORED = {
       <script src="kv-capacity.js"></script></head>
       <body><kv-capacity engine="vllm" gpu="h100-sxm-80gb">example</kv-capacity></body></html>`,
   },
+  "/module.html": {
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>module</title>
+      <script type="module" src="kv-capacity.mjs"></script></head>
+      <body><kv-capacity engine="vllm" gpu="h100-sxm-80gb"></kv-capacity>
+      <kv-capacity-table auto contexts="8192" deployments="model=llama-3-8b engine=vllm gpu=h100-sxm-80gb">
+      </kv-capacity-table></body></html>`,
+  },
+  // A folder to which only the first script was uploaded.
+  "/alone/index.html": {
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>alone</title>
+      <script src="kv-capacity.js"></script></head><body><kv-capacity></kv-capacity></body></html>`,
+  },
+  "/alone/kv-capacity.js": { file: "kv-capacity.js" },
   "/locked.html": {
     html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>locked</title>
       <script src="kv-capacity.js"></script></head>
@@ -625,9 +638,48 @@ for (const [name, launch] of Object.entries(browsers)) {
       await fresh("/strict.html");
       await plan((one) => one.engine === "vllm");
       assert.deepEqual(await within(() => window.problems), []);
-      await reader.open(pathToFileURL(join(process.env.KV_SITE ?? dist, "embed.html")).href);
-      await open("engine");
-      assert.match(await text(".engine .inside"), /Engine/);
+      // The page in one file has both scripts inside.
+      for (const file of ["embed.html", "kv-capacity.html"]) {
+        await reader.open(pathToFileURL(join(process.env.KV_SITE ?? dist, file)).href);
+        await open("engine");
+        assert.match(await text(".engine .inside"), /Engine/);
+      }
+    });
+
+    it("comes as modules too", async () => {
+      await fresh("/module.html");
+      await plan((one) => one.engine === "vllm");
+      const asked = await within(() =>
+        performance.getEntriesByType("resource").map((one) => new URL(one.name).pathname),
+      );
+      assert.deepEqual(
+        asked.filter((path) => path.includes("more")),
+        ["/kv-capacity-more.mjs", "/kv-capacity-more.wasm"],
+      );
+      const expected = ask({ model: "llama-3-8b", engine: "vllm", gpu: "h100-sxm-80gb", context: 8192 }).sequences;
+      await until("the table", () =>
+        within(
+          (expected) =>
+            [...document.querySelector("kv-capacity-table").shadowRoot.querySelectorAll("tbody td")].at(-1)
+              ?.textContent === expected,
+          String(expected),
+        ),
+      );
+    });
+
+    it("says so where the second script does not come, and goes on without it", async () => {
+      await fresh("/alone/");
+      await reader.click(".panel.log > summary");
+      await until("the reason", async () => /kv-capacity-more\.js/.test(await text(".panel.log .inside")));
+      await within(() => {
+        document.querySelector("kv-capacity").engine = "vllm";
+      });
+      await until("the reason", async () => /kv-capacity-more\.js/.test(await text(".problem")));
+      await within(() => {
+        document.querySelector("kv-capacity").engine = "textbook";
+      });
+      await until("the answer", async () => (await text(".problem")) === "");
+      assert.equal((await reader.plan()).sequences, 52);
     });
 
     it("fits in 320 pixels with every part open", async () => {

@@ -34,7 +34,8 @@ try {
 `;
 
 /**
- * Starts the server. `pages` maps paths to {html, headers}, for places that the site's own pages are not. Every page
+ * Starts the server. `pages` maps paths to {html, headers}, for places that the site's own pages are not, or to {file},
+ * one of the folder's. Every page
  * gets the recorder as its first script.
  */
 export async function serve(folder = process.env.KV_SITE ?? dist, pages = {}) {
@@ -51,8 +52,8 @@ export async function serve(folder = process.env.KV_SITE ?? dist, pages = {}) {
     const recorded = (html) => html.replace(/<meta charset/, '<script src="/recorder.js"></script><meta charset');
     if (path === "/recorder.js") return finish(200, { "content-type": TYPES[".js"] }, RECORDER);
     const page = pages[path];
-    if (page) return finish(200, { "content-type": TYPES[".html"], ...page.headers }, recorded(page.html));
-    const file = join(folder, path);
+    if (page?.html) return finish(200, { "content-type": TYPES[".html"], ...page.headers }, recorded(page.html));
+    const file = join(folder, page?.file ?? path);
     if (!existsSync(file) || !statSync(file).isFile()) return finish(404, {}, "not here");
     const type = TYPES[extname(file)] ?? "application/octet-stream";
     const chunks = [];

@@ -9,7 +9,7 @@
 import base from "./base.css";
 import type { Answer, Failure, Kernel, LayerRun, ModelObject, Request } from "./contract.js";
 import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
-import { KernelError, loadKernel, refused } from "./kernel.js";
+import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./kernel.js";
 import css from "./kv-capacity-table.css";
 import { numeral, type Precision, type Speech } from "./words.js";
 
@@ -58,6 +58,8 @@ export class KvCapacityTable extends Base {
 
   readonly #root: ShadowRoot | null;
   #kernel: Kernel | null = null;
+  /** The kernel that an engine needs did not come. */
+  #lacking = false;
   #speech!: Speech;
   #base: HTMLElement | null = null;
   #button!: HTMLButtonElement;
@@ -150,6 +152,20 @@ export class KvCapacityTable extends Base {
   };
 
   #enable(): void {
+    const kernel = this.#kernel;
+    if (!this.#lacking && kernel && this.#shown.some(({ request }) => needsFull(kernel.plan(request)))) {
+      loadFullKernel().then(
+        (full) => {
+          this.#kernel = full;
+          this.#enable();
+        },
+        () => {
+          this.#lacking = true;
+          this.#enable();
+        },
+      );
+      return;
+    }
     if (this.#base) this.#base.className = "kv";
     this.#button.disabled = false;
     for (const shown of this.#shown) this.#describe(shown);
