@@ -77,16 +77,15 @@ const kinds = [
   },
   {
     name: "finding",
-    keys: (code) => [`log.finding.${code}`],
+    keys: (code) => [`log.finding.${code}`, `log.contradiction.${code}`],
     files: /^log_\w+\.cpp$/,
-    patterns: [/add_finding\((?:\w+ \? "(\w+)" : )?"(\w+)"/g, /refused->push_back\(\s*\{"(\w+)"/g],
-    bare: /^nothing_found$/,
-  },
-  {
-    name: "contradiction",
-    keys: (code) => [`log.contradiction.${code}`],
-    files: /^log_\w+\.cpp$/,
-    patterns: [/add_contradiction\("(\w+)"/g],
+    patterns: [
+      /NoteWriter(?: note)?\((?:out|\*refusals), [^;"]*"(\w+)"(?: : "(\w+)")?\)/g,
+      /\bcount\("(\w+)"/g,
+      /\{"(\w+)", (?:kv_memory|available)\}/g,
+      /^ +\{"(\w+)", figures\.\w+\},$/gm,
+      /^ +\{"(\w+)", log::truth_of/gm,
+    ],
   },
   {
     name: "field of a log",
@@ -99,13 +98,11 @@ const kinds = [
     keys: (code) => [`log.field.${code}`],
     files: /^log_\w+\.cpp$/,
     patterns: [
-      /\bask\([^;]*, "(\w+)"\)/g,
-      /missing\.push_back\("(\w+)"\)/g,
-      /\badd\("(\w+)", "(?:cells|bytes)"/g,
-      /\bof\((?:other \? )?&Computed[^;"]*"(\w+)"/g,
+      /^ +\{"(\w+)", [^{}\n]*(?:question\.\w+|reader\.\w+\(\)|figures\.has\(\w+\)|version\.empty\(\))[^{}\n]*\},$/gm,
+      /write_comparison\(out, "(\w+)"/g,
       /attempt\("(\w+)"/g,
-      /share_change\(\w+, "(\w+)"/g,
     ],
+    bare: /^nothing_found$/,
   },
   {
     name: "stretch of a log's bar",
