@@ -295,12 +295,9 @@ constexpr u32 kBuckets = 4096;
 
 constexpr char as_key(char c) { return c == '-' ? '_' : c; }
 
-/// Bucket of the four characters at `at`, with '-' as '_'.
-u32 bucket_of(const char* at) {
-  u32 four = 0;
-  for (std::size_t i = 0; i < kAnchor; ++i) four = four << 8 | static_cast<unsigned char>(as_key(at[i]));
-  return (four * 2654435761U) >> 20;
-}
+/// The four characters of a window over a line, with '-' as '_', and their bucket.
+constexpr u32 slide(u32 four, char next) { return four << 8 | static_cast<unsigned char>(as_key(next)); }
+constexpr u32 bucket_of(u32 four) { return (four * 2654435761U) >> 20; }
 
 /// A message that opens with a number is found by the fragment after it and read from there.
 std::string_view anchor_text(std::string_view text) {
@@ -316,7 +313,9 @@ struct Index {
 
   Index() {
     const auto add = [this](std::string_view anchor, std::size_t id) {
-      const u32 bucket = bucket_of(anchor.data());
+      u32 four = 0;
+      for (const char c : anchor.substr(0, kAnchor)) four = slide(four, c);
+      const u32 bucket = bucket_of(four);
       next[id] = head[bucket];
       head[bucket] = static_cast<unsigned short>(id);
     };
@@ -720,7 +719,9 @@ bool clean(std::string_view raw, std::string& out) {
       continue;
     }
     std::size_t length = 1;
-    if (byte >= 0x80) {
+    if (byte < 0x7F) {
+      while (i + length < raw.size() && raw[i + length] > ' ' && raw[i + length] < 0x7F) ++length;
+    } else {
       length = sequence(raw, i);
       if (length == 2 && byte == 0xC2 && static_cast<unsigned char>(raw[i + 1]) == 0xA0) {
         gap = true;
@@ -754,9 +755,9 @@ class Lines {
     number = number_;
     constexpr std::size_t kLongest = 1 << 16;
     const std::string_view rest = text_.substr(at_, kLongest);
-    std::size_t end = rest.find_first_of("\r\n");
-    if (end == std::string_view::npos) {
-      end = rest.size();
+    std::size_t end = 0;
+    while (end < rest.size() && rest[end] != '\n' && rest[end] != '\r') ++end;
+    if (end == rest.size()) {
       if (at_ + end < text_.size()) {
         // Break where no figure is torn.
         if (const std::size_t space = rest.rfind(' '); space != std::string_view::npos && space > kLongest / 2)
@@ -784,14 +785,13 @@ class Lines {
 };
 
 std::size_t width_of(std::string_view raw) {
-  if (raw.find('\x1b') == std::string_view::npos) return raw.size();
   std::size_t width = 0;
   for (std::size_t i = 0; i < raw.size();) {
-    if (raw[i] == '\x1b') {
-      i = after_escape(raw, i + 1);
+    ++i;
+    if (raw[i - 1] == '\x1b') {
+      i = after_escape(raw, i);
     } else {
       ++width;
-      ++i;
     }
   }
   return width;
@@ -799,19 +799,25 @@ std::size_t width_of(std::string_view raw) {
 
 /// The column at which a terminal broke the lines; 0 where none did.
 std::size_t wrap_column(std::string_view text) {
+  constexpr std::size_t kWidest = 512;
   std::size_t widest = 0;
   u64 count = 0;
-  Lines lines(text);
-  std::string_view raw;
-  u32 number = 0;
-  while (lines.next(raw, number)) {
-    const std::size_t width = width_of(raw);
-    if (width > 512) return 0;
-    if (width > widest) {
-      widest = width;
-      count = 0;
+  std::size_t width = 0;
+  for (std::size_t i = 0; i <= text.size();) {
+    const char c = i < text.size() ? text[i] : '\n';
+    ++i;
+    if (c == '\n' || c == '\r') {
+      if (width > widest) {
+        widest = width;
+        count = 0;
+      }
+      if (width == widest) ++count;
+      width = 0;
+    } else if (c == '\x1b') {
+      i = after_escape(text, i);
+    } else if (++width > kWidest) {
+      return 0;
     }
-    if (width == widest) ++count;
   }
   return widest >= 40 && count >= 2 ? widest : 0;
 }
@@ -819,8 +825,8 @@ std::size_t wrap_column(std::string_view text) {
 /// Whether a line opens a record of its own, so that it cannot continue `before`: it has a record's head, or the same
 /// as the line before.
 bool opens_record(std::string_view line, std::string_view before) {
-  constexpr std::size_t kHead = 5;
-  if (line.size() > kHead && line.substr(0, kHead) == before.substr(0, kHead)) return true;
+  constexpr std::size_t kSame = 5;
+  if (line.size() > kSame && line.substr(0, kSame) == before.substr(0, kSame)) return true;
   constexpr std::string_view kOpenings =
       "[20|(Engine|(Worker|(Vllm|(API|(Ray|INFO |WARNING |ERROR |DEBUG |llama_|llm_|ggml_|print_info|load_|load: "
       "|time=|"
@@ -842,6 +848,8 @@ bool opens_record(std::string_view line, std::string_view before) {
 }
 
 /// The rank that the brackets at the head of a line name: (Worker_TP1 pid=9), [2025-… DP0 TP3], [gpu=2], [RANK 1].
+constexpr std::size_t kHead = 200;
+
 Rank rank_of(std::string_view line) {
   Rank rank;
   const auto number_at = [&](std::string_view inside, std::size_t at) {
@@ -904,6 +912,7 @@ class Scanner {
     std::string_view raw;
     u32 number = 0;
     bool more = next_line(lines, raw, number);
+    bool continued = false;
     while (more) {
       line_.swap(ahead_text_);
       line_gap_ = ahead_gap_;
@@ -911,11 +920,13 @@ class Scanner {
       const bool full = wrap_ != 0 && width_of(raw) == wrap_;
       const std::size_t raw_end = static_cast<std::size_t>(raw.data() - text_.data()) + raw.size();
       more = next_line(lines, raw, number);
-      const Rank rank = rank_of(line_);
       // A continued line has no head of its own.
-      if (rank.said() || !continued_) rank_ = rank;
+      if (!continued) {
+        head_.assign(line_, 0, kHead);
+        rank_read_ = false;
+      }
       scan_line(now, full, raw_end);
-      continued_ = full;
+      continued = full && more && !opens_record(ahead_text_, line_);
     }
     for (std::size_t i = 0; i < matched_.size(); ++i) {
       if (matched_[i]) ++out_.votes[static_cast<std::size_t>(kPatterns[i].family)];
@@ -941,6 +952,8 @@ class Scanner {
   void scan_line(u32 number, bool full, std::size_t raw_end) {
     const Index& messages = index();
     Match match;
+    u32 four = 0;
+    for (std::size_t i = 0; i + 1 < kAnchor && i < line_.size(); ++i) four = slide(four, line_[i]);
     for (std::size_t at = 0; at < line_.size(); ++at) {
       const bool cut = at + kAnchor > line_.size();
       if (cut) {
@@ -948,7 +961,8 @@ class Scanner {
         if (full && !opens_record(ahead_text_, line_)) scan_joined(number, at, raw_end);
         break;
       }
-      for (unsigned short id = messages.head[bucket_of(line_.data() + at)]; id != 0; id = messages.next[id]) {
+      four = slide(four, line_[at + kAnchor - 1]);
+      for (unsigned short id = messages.head[bucket_of(four)]; id != 0; id = messages.next[id]) {
         try_one(id, number, at, full, raw_end, match);
       }
     }
@@ -995,7 +1009,9 @@ class Scanner {
     for (const bool tight : {true, false}) {
       join(tight);
       for (std::size_t at = from; at < line_.size() && at + kAnchor <= window_.size(); ++at) {
-        for (unsigned short id = messages.head[bucket_of(window_.data() + at)]; id != 0; id = messages.next[id]) {
+        u32 four = 0;
+        for (std::size_t i = 0; i < kAnchor; ++i) four = slide(four, window_[at + i]);
+        for (unsigned short id = messages.head[bucket_of(four)]; id != 0; id = messages.next[id]) {
           if (match_id(id, window_, at, match) == Outcome::yes) keep(id, number, window_, at, match);
         }
       }
@@ -1101,6 +1117,8 @@ class Scanner {
       excerpt_match_ = match_;
       excerpt_ = store(excerpt_of(line, at));
     }
+    if (!rank_read_) rank_ = rank_of(head_);
+    rank_read_ = true;
     Found& found = out_.found.emplace_back();
     found.field = field;
     found.decimal_label = capture.decimal_label;
@@ -1131,10 +1149,11 @@ class Scanner {
   std::size_t wrap_;
   Scan out_;
   std::string line_, ahead_text_, window_, piece_;
+  std::string head_;  ///< where the line's record names its rank
   std::vector<std::string> pieces_;
   std::size_t joined_for_ = static_cast<std::size_t>(-1);
   Rank rank_;
-  bool continued_ = false;
+  bool rank_read_ = false;
   bool line_gap_ = false, ahead_gap_ = false;
   bool have_cache_ = false;
   std::vector<Stored> stored_;  ///< beside out_.found
