@@ -83,11 +83,11 @@ TEST_CASE("K and V may be stored differently") {
 }
 
 TEST_CASE("heads divide down to one on each GPU and then replicate; latent rows are whole on each") {
-  for (const u64 t : {1, 2, 4, 8}) CHECK(cost("32 full 8x128", 1, kBf16, t).total * t == 131'072);
+  for (const u64 t : {1U, 2U, 4U, 8U}) CHECK(cost("32 full 8x128", 1, kBf16, t).total * t == 131'072);
   CHECK(cost("32 full 8x128", 1, kBf16, 16).total == 131'072 / 8);
   CHECK(heads_per_gpu(8, 3) == 3);
   CHECK(heads_per_gpu(2, 4) == 1);
-  for (const u64 t : {1, 8, 16}) CHECK(cost("61 latent 576", 1, kBf16, t).total == 70'272);
+  for (const u64 t : {1U, 8U, 16U}) CHECK(cost("61 latent 576", 1, kBf16, t).total == 70'272);
   CHECK(cost("1 recurrent 1024:fp32 64:bf16", 1, kBf16, 4).total == 256 * 4 + 16 * 2);
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("fixed plus per token is the whole, and the slope changes where window
   const auto changes = slope_changes(model);
   REQUIRE(changes.size() == 1);
   CHECK(changes[0].count == 1024);
-  for (const u64 context : {1, 1023, 1024, 1025, 8192}) {
+  for (const u64 context : {1U, 1023U, 1024U, 1025U, 8192U}) {
     const SequenceCost now = sequence_cost(model, kBf16, 1, {context});
     const SequenceCost next = sequence_cost(model, kBf16, 1, {context + 1});
     CHECK(now.total == now.fixed + now.per_token * context);
@@ -135,7 +135,7 @@ TEST_CASE("random models: monotone in context, never cheaper split, one run or m
       const SequenceCost whole = sequence_cost(model, kBf16, 1, {context});
       CHECK(whole.total >= before);
       before = whole.total;
-      for (const u64 t : {2, 3, 8, 64}) CHECK(sequence_cost(model, kBf16, t, {context}).total * t >= whole.total);
+      for (const u64 t : {2U, 3U, 8U, 64U}) CHECK(sequence_cost(model, kBf16, t, {context}).total * t >= whole.total);
       std::vector<LayerRun> single;
       for (LayerRun run : model) {
         for (u32 i = run.count; i > 0; --i) {
@@ -148,7 +148,7 @@ TEST_CASE("random models: monotone in context, never cheaper split, one run or m
     }
     // Pipeline stages hold every layer once, and the first is the fullest.
     const auto merged = merge_runs(model);
-    for (const u64 stages : {1, 2, 3, 7}) {
+    for (const u64 stages : {1U, 2U, 3U, 7U}) {
       Wide sum = 0;
       const Wide first = sequence_cost(stage_runs(merged, stages, 0), kBf16, 1, {4096}).total;
       for (u64 stage = 0; stage < stages; ++stage) {
