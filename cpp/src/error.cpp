@@ -54,15 +54,25 @@ Result<Bytes> to_bytes(Wide value, std::string_view field) {
   return Bytes{static_cast<u64>(value)};
 }
 
-std::string digits(Wide value) {
-  char buffer[40];
-  char* const end = buffer + sizeof buffer;
-  char* at = end;
-  do {
-    *--at = static_cast<char>('0' + static_cast<int>(value % 10));
+char* write_digits(char* end, Wide value) noexcept {
+  const auto put = [&end](unsigned digit) { *--end = static_cast<char>('0' + digit); };
+  // Almost every number has 64 bits, and to divide more is ten times the work.
+  u64 low = static_cast<u64>(value);
+  for (; value != low; low = static_cast<u64>(value)) {
+    put(static_cast<unsigned>(value % 10));
     value /= 10;
-  } while (value != 0);
-  return {at, end};
+  }
+  do {
+    put(static_cast<unsigned>(low % 10));
+    low /= 10;
+  } while (low != 0);
+  return end;
+}
+
+std::string digits(Wide value) {
+  char buffer[kMostDigits];
+  char* const end = buffer + sizeof buffer;
+  return {write_digits(end, value), end};
 }
 
 std::string decimals(Wide scaled, Wide one) {

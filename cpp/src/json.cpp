@@ -203,8 +203,7 @@ Decimal read_decimal_text(std::string_view text) {
     }
     const auto digit = static_cast<unsigned>(text[at] - '0');
     if (number.significand >= kMost) {
-      // Past 36 digits a fraction's tail no longer matters; a whole number is
-      // out of any range.
+      // Past 36 digits a fraction's tail no longer matters; a whole number is out of any range.
       if (!fraction) number.fits = false;
       continue;
     }
@@ -293,40 +292,56 @@ Result<bool> to_truth(const Value& value, std::string_view field) {
   return value.truth;
 }
 
-void Writer::separate() {
-  if (comma_) out_ += ',';
+char* Writer::room(std::size_t size) {
+  // One more for a comma.
+  if (out_.size() - used_ <= size) out_.resize(2 * out_.size() + size + 256);
+  char* at = out_.data() + used_;
+  if (comma_) *at++ = ',';
   comma_ = true;
+  return at;
+}
+
+Writer& Writer::put(std::string_view plain) {
+  char* const at = room(plain.size());
+  return close(std::copy(plain.begin(), plain.end(), at));
+}
+
+Writer& Writer::close(const char* end) {
+  used_ = static_cast<std::size_t>(end - out_.data());
+  return *this;
+}
+
+std::string Writer::take() noexcept {
+  out_.resize(used_);
+  return std::move(out_);
 }
 
 Writer& Writer::begin_object() {
-  separate();
-  out_ += '{';
+  put("{");
   comma_ = false;
   return *this;
 }
 
 Writer& Writer::end_object() {
-  out_ += '}';
-  comma_ = true;
-  return *this;
+  comma_ = false;
+  return put("}");
 }
 
 Writer& Writer::begin_array() {
-  separate();
-  out_ += '[';
+  put("[");
   comma_ = false;
   return *this;
 }
 
 Writer& Writer::end_array() {
-  out_ += ']';
-  comma_ = true;
-  return *this;
+  comma_ = false;
+  return put("]");
 }
 
 Writer& Writer::key(std::string_view name) {
   text(name);
-  out_ += ':';
+  comma_ = false;
+  put(":");
   comma_ = false;
   return *this;
 }
@@ -336,55 +351,41 @@ Writer& Writer::key(Label name) { return key(std::string_view(name)); }
 Writer& Writer::text(Label value) { return text(std::string_view(value)); }
 
 Writer& Writer::text(std::string_view value) {
-  separate();
-  out_ += '"';
+  constexpr std::size_t kLongestEscape = 6;
+  char* at = room(kLongestEscape * value.size() + 2);
+  *at++ = '"';
   for (const char c : value) {
     const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out_ += '\\';
-      out_ += c;
-    } else if (byte < 0x20) {
+    if (byte < 0x20) {
       constexpr char kHex[] = "0123456789abcdef";
-      out_ += "\\u00";
-      out_ += kHex[byte >> 4];
-      out_ += kHex[byte & 15];
-    } else {
-      out_ += c;
+      for (const char code : {'\\', 'u', '0', '0', kHex[byte >> 4], kHex[byte & 15]}) *at++ = code;
+      continue;
     }
+    if (c == '"' || c == '\\') *at++ = '\\';
+    *at++ = c;
   }
-  out_ += '"';
-  return *this;
+  *at++ = '"';
+  return close(at);
 }
 
 Writer& Writer::number(Wide value) {
-  separate();
-  out_ += digits(value);
-  return *this;
+  char buffer[kMostDigits];
+  char* const end = buffer + sizeof buffer;
+  char* const begin = write_digits(end, value);
+  return put({begin, end});
 }
 
 Writer& Writer::integer(std::int64_t value) {
-  separate();
-  if (value < 0) out_ += '-';
-  out_ += digits(value < 0 ? 0 - static_cast<u64>(value) : static_cast<u64>(value));
-  return *this;
+  if (value >= 0) return number(static_cast<u64>(value));
+  put("-");
+  comma_ = false;
+  return number(0 - static_cast<u64>(value));
 }
 
-Writer& Writer::decimal(Wide millionths) {
-  separate();
-  out_ += decimals(millionths, 1'000'000);
-  return *this;
-}
+Writer& Writer::decimal(Wide millionths) { return put(decimals(millionths, 1'000'000)); }
 
-Writer& Writer::boolean(bool value) {
-  separate();
-  out_ += value ? "true" : "false";
-  return *this;
-}
+Writer& Writer::boolean(bool value) { return put(value ? "true" : "false"); }
 
-Writer& Writer::null() {
-  separate();
-  out_ += "null";
-  return *this;
-}
+Writer& Writer::null() { return put("null"); }
 
 }  // namespace kvcap::json

@@ -61,6 +61,9 @@ class Text {
 /// Narrows a product to a byte count; `out_of_range` when it is past 2^53 - 1.
 [[nodiscard]] Result<Bytes> to_bytes(Wide value, std::string_view field);
 
+inline constexpr std::size_t kMostDigits = 40;
+/// Writes an integer's decimal digits, at most kMostDigits, before `end`; gives where they begin.
+char* write_digits(char* end, Wide value) noexcept;
 /// Decimal digits of an integer.
 [[nodiscard]] std::string digits(Wide value);
 /// scaled / one in decimals without trailing zeros; `one` is a power of ten.

@@ -95,11 +95,17 @@ class Writer {
   Writer& decimal(Wide millionths);
   Writer& boolean(bool value);
   Writer& null();
-  [[nodiscard]] std::string take() noexcept { return std::move(out_); }
+  [[nodiscard]] std::string take() noexcept;
 
  private:
-  void separate();
-  std::string out_;
+  /// Where at most `size` characters may be written, behind the comma that is due.
+  char* room(std::size_t size);
+  /// Ends what was written into the room.
+  Writer& close(const char* end);
+  Writer& put(std::string_view plain);
+
+  std::string out_;  ///< its tail, from `used_` on, is room
+  std::size_t used_ = 0;
   bool comma_ = false;
 };
 
