@@ -54,7 +54,19 @@ function needUnique(rows, column, read = (row) => row[column].toLowerCase()) {
 }
 
 // ids of cpp/src/format.cpp that a checkpoint or a state is stored in
-const weightFormats = ["fp32", "bf16", "fp16", "fp8", "fp8_block", "int8", "int4_g128", "int4_g64", "int4_g32", "mxfp4", "nvfp4"];
+const weightFormats = [
+  "fp32",
+  "bf16",
+  "fp16",
+  "fp8",
+  "fp8_block",
+  "int8",
+  "int4_g128",
+  "int4_g64",
+  "int4_g32",
+  "mxfp4",
+  "nvfp4",
+];
 const stateFormats = ["fp32", "bf16", "fp16"];
 const maxExact = Number.MAX_SAFE_INTEGER;
 
@@ -82,8 +94,23 @@ function variantKey(hubId) {
 
 function models() {
   const rows = table("models.tsv", [
-    "id", "hub_id", "name", "family", "layers", "parameters", "active_parameters", "native_weight_bytes",
-    "max_context", "layer_count", "query_heads", "vocabulary", "multimodal", "native_weights", "course", "source", "date",
+    "id",
+    "hub_id",
+    "name",
+    "family",
+    "layers",
+    "parameters",
+    "active_parameters",
+    "native_weight_bytes",
+    "max_context",
+    "layer_count",
+    "query_heads",
+    "vocabulary",
+    "multimodal",
+    "native_weights",
+    "course",
+    "source",
+    "date",
   ]);
   const families = [];
   for (const row of rows) {
@@ -111,15 +138,36 @@ function models() {
   needUnique(rows, "name");
   needUnique(rows, "hub_id", (row) => variantKey(row.hub_id));
   return rows.map((row) => [
-    row.id, row.hub_id, row.name, row.family, row.layers, row.parameters, row.active_parameters,
-    row.native_weight_bytes, row.max_context, row.layer_count, row.query_heads, row.vocabulary,
-    row.multimodal, row.native_weights, row.course === "" ? "" : "1",
+    row.id,
+    row.hub_id,
+    row.name,
+    row.family,
+    row.layers,
+    row.parameters,
+    row.active_parameters,
+    row.native_weight_bytes,
+    row.max_context,
+    row.layer_count,
+    row.query_heads,
+    row.vocabulary,
+    row.multimodal,
+    row.native_weights,
+    row.course === "" ? "" : "1",
   ]);
 }
 
 function gpus() {
   const rows = table("gpus.tsv", [
-    "id", "vendor", "name", "kind", "sold_gb", "driver_mib", "runtime_mib", "runtime_mib_max", "year", "source",
+    "id",
+    "vendor",
+    "name",
+    "kind",
+    "sold_gb",
+    "driver_mib",
+    "runtime_mib",
+    "runtime_mib_max",
+    "year",
+    "source",
   ]);
   for (const row of rows) {
     need(row, /^[a-z0-9]+(-[a-z0-9]+)*$/.test(row.id), `id "${row.id}" must be lower case with dashes`);
@@ -139,7 +187,15 @@ function gpus() {
   needUnique(rows, "id");
   needUnique(rows, "name");
   return rows.map((row) => [
-    row.id, row.vendor, row.name, row.kind, row.sold_gb, row.driver_mib, row.runtime_mib, row.runtime_mib_max, row.year,
+    row.id,
+    row.vendor,
+    row.name,
+    row.kind,
+    row.sold_gb,
+    row.driver_mib,
+    row.runtime_mib,
+    row.runtime_mib_max,
+    row.year,
   ]);
 }
 
