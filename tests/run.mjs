@@ -132,14 +132,17 @@ function run({ name, command, count, quiet }) {
   const closed = new Promise((resolve) => child.on("close", resolve));
   return new Promise((resolve) => {
     child.on("error", () => resolve(127));
-    child.on("exit", (status) => resolve(status ?? 128));
+    child.on("exit", (status, signalName) => resolve(status ?? signalName));
   }).then(async (status) => {
     clearTimeout(timer);
     // What is left behind would hold the pipe open; once it is gone, the last of the output can be awaited.
     await endAll();
     if (child.pid) await closed;
     const result = { skipped: 0, ...count(output, status) };
-    if (status !== 0 && result.failed === 0) result.failed = 1;
+    if (status !== 0 && result.failed === 0) {
+      console.log(`${name} counted no failure but ended with ${status}.`);
+      result.failed = 1;
+    }
     if (status === 0 && result.passed + result.failed === 0) {
       console.log(`${name} ran no test.`);
       result.failed = 1;

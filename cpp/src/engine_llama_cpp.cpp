@@ -274,12 +274,12 @@ std::vector<CachePool> list_caches(std::span<const LayerRun> runs, CacheFormats 
     if (run.kind == LayerKind::recurrent) {
       CachePool& states = pool_of(cache.name, cache.cells * streams, 1);
       states.layers += run.count;
-      states.state_bytes += run.count * streams * cache.state;
-      states.conv_bytes += run.count * streams * cache.conv;
+      states.state_bytes += Wide{run.count} * streams * cache.state;
+      states.conv_bytes += Wide{run.count} * streams * cache.conv;
       continue;
     }
     CachePool& pool = pool_of(cache.name, cache.cells, streams);
-    const Wide rows = run.count * streams * cache.cells;
+    const Wide rows = Wide{run.count} * streams * cache.cells;
     pool.layers += run.count;
     pool.k_bytes += rows * cache.k_row;
     pool.v_bytes += rows * cache.v_row;

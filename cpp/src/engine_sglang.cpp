@@ -541,15 +541,15 @@ Result<Reservation> reserve(const EngineInput& in) {
     }
     const Fraction share =
         options.given("mem_fraction_static") ? options.fraction("mem_fraction_static") : default_fraction(in);
-    constexpr Wide kContext = 614 * kMiB;
+    constexpr Wide kContext = Wide{614} * kMiB;
     const Free free = free_memory(in, kContext);
     out.weights_fit = free.after > 0 && free.after > free.before - share.of(free.before);
     out.pool_bytes_per_gpu = pool_with(kContext, share);
-    out.pool_low_per_gpu = pool_with(1229 * kMiB, share);
-    out.pool_high_per_gpu = pool_with(410 * kMiB, share);
+    out.pool_low_per_gpu = pool_with(Wide{1229} * kMiB, share);
+    out.pool_high_per_gpu = pool_with(Wide{410} * kMiB, share);
     if (!free.known) {
       out.pool_confidence = Confidence::estimate;
-      out.parts.push_back({"non_torch", kContext, 410 * kMiB, 1229 * kMiB, Confidence::estimate});
+      out.parts.push_back({"non_torch", kContext, Wide{410} * kMiB, Wide{1229} * kMiB, Confidence::estimate});
     }
     slots = slots_in(in, pools, out.pool_bytes_per_gpu);
     low_slots = slots_in(in, pools, out.pool_low_per_gpu);

@@ -261,10 +261,10 @@ class Counter {
         Wide rank = f_.whole("mamba_dt_rank", kMaxWidth);
         if (rank == 0) rank = ceil_div<Wide>(h, 16);
         const Wide d = s.inner;
-        parts[kAttention] += h * 2 * d + d * (rank + 2 * s.state) + rank * d + d * h;
+        parts[kAttention] += h * 2 * d + d * (rank + Wide{2} * s.state) + rank * d + d * h;
         parts[kSmall] += d * s.kernel + d + d * s.state + d;
         if (f_.truth("mamba_conv_bias", true)) parts[kSmall] += d;
-        if (f_.has_trait(kStateNorms)) parts[kSmall] += rank + 2 * s.state;
+        if (f_.has_trait(kStateNorms)) parts[kSmall] += rank + Wide{2} * s.state;
         break;
       }
       case S::mamba2: {
