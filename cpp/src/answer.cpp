@@ -6,6 +6,14 @@
 namespace kvcap {
 namespace {
 
+/// Lists that stay empty in the core kernel, which so leaves out what writes them: those that only engines fill, and
+/// those of models that somebody brings along.
+template <class Values>
+std::span<const typename Values::value_type> filled_elsewhere(const Values& list) noexcept {
+  if constexpr (kCoreKernel) return {};
+  return list;
+}
+
 struct RunKey {
   Label name;
   u32 LayerRun::* slot;
@@ -46,7 +54,7 @@ void write_fields(json::Writer& out, const Model& model) {
   out.begin_object();
   for (const bool defaulted : {false, true}) {
     out.key(defaulted ? "defaulted" : "used").begin_array();
-    for (const auto& field : defaulted ? model.defaulted : model.used) {
+    for (const auto& field : filled_elsewhere(defaulted ? model.defaulted : model.used)) {
       out.begin_object().key("name").text(field.name).key("value").text(field.value);
       if (defaulted) out.key("source").text(field.source);
       out.end_object();
@@ -54,7 +62,7 @@ void write_fields(json::Writer& out, const Model& model) {
     out.end_array();
   }
   out.key("ignored").begin_array();
-  for (const auto& name : model.ignored) out.text(std::string_view(name));
+  for (const auto& name : filled_elsewhere(model.ignored)) out.text(std::string_view(name));
   out.end_array().end_object();
 }
 namespace {
@@ -134,8 +142,8 @@ class AnswerWriter {
   }
   /// 0 says that it is not known.
   void number_or_null(Label key, u64 value) { number(key, value != 0 ? std::optional<Wide>(value) : std::nullopt); }
-  void text(Label key, std::string_view value) { out_.key(key).text(value); }
-  void text_or_null(Label key, std::string_view value) {
+  void text(Label key, const std::string_view& value) { out_.key(key).text(value); }
+  void text_or_null(Label key, const std::string_view& value) {
     out_.key(key);
     if (value.empty()) {
       out_.null();
@@ -162,11 +170,12 @@ class AnswerWriter {
   void deployment();
   void caches();
   void memory();
-  void parts(Label key, const std::vector<MemoryPart>& list);
+  void parts(Label key, const List<MemoryPart>& list);
   void ranks();
   void readings(const Figures& figures);
   void confidence();
   void derivation();
+  void note(const Note& note);
   void notes();
 
   const Request& request_;
@@ -210,7 +219,7 @@ void AnswerWriter::deployment() {
 
 void AnswerWriter::caches() {
   out_.key("caches").begin_array();
-  for (const auto& pool : outcome_.reserved.caches) {
+  for (const auto& pool : filled_elsewhere(outcome_.reserved.caches)) {
     out_.begin_object();
     text("name", pool.name);
     out_.key("cells").number(pool.cells).key("streams").number(pool.streams).key("layers").number(pool.layers);
@@ -238,12 +247,13 @@ void AnswerWriter::memory() {
     Label kind;
     Wide bytes;
   };
-  std::vector<Segment> segments{{"weights", weights}};
-  Wide drawn = weights;
+  List<Segment> segments;
+  Wide drawn = 0;
   const auto add = [&](Label kind, Wide bytes) {
     segments.push_back({kind, bytes});
     drawn += bytes;
   };
+  add("weights", weights);
   if (reserved.weights_fit) {
     const Wide used = std::min(reserved.sequences * reserved.reserved_per_sequence, reserved.pool_bytes);
     for (const auto& part : reserved.parts) {
@@ -269,7 +279,7 @@ void AnswerWriter::memory() {
   out_.end_array().end_object();
 }
 
-void AnswerWriter::parts(Label key, const std::vector<MemoryPart>& list) {
+void AnswerWriter::parts(Label key, const List<MemoryPart>& list) {
   out_.key(key).begin_array();
   for (const auto& part : list) {
     out_.begin_object().key("code").text(part.code).key("bytes").number(part.bytes).key("reading");
@@ -285,7 +295,7 @@ void AnswerWriter::parts(Label key, const std::vector<MemoryPart>& list) {
 
 void AnswerWriter::ranks() {
   out_.key("ranks").begin_array();
-  for (const auto& rank : outcome_.reserved.ranks) {
+  for (const auto& rank : filled_elsewhere(outcome_.reserved.ranks)) {
     out_.begin_object().key("gpu").number(rank.gpu).key("stage").number(rank.stage).key("shares").begin_array();
     for (const auto& share : rank.shares) {
       out_.begin_object().key("kind").text(kind_name(share.kind)).key("layers").number(share.layers);
@@ -343,6 +353,15 @@ void AnswerWriter::confidence() {
   out_.key("concurrency").text(confidence_name(room)).end_object();
 }
 
+/// The step's left-hand side: "2 × 32 layers × 8 kv_heads × 128 key_width × 2 bytes".
+void write_expression(Writer& out, const Step& step) {
+  for (const auto& one : step.terms) {
+    if (*one.op != 0) out.piece(" ").piece(one.op).piece(" ");
+    out.decimal_piece(one.value_millionths);
+    if (*one.of != 0) out.piece(" ").piece(one.of);
+  }
+}
+
 void AnswerWriter::derivation() {
   out_.key("derivation").begin_array();
   for (const auto& step : derive(request_, outcome_).steps) {
@@ -352,31 +371,28 @@ void AnswerWriter::derivation() {
       out_.key("of").text(one.of).end_object();
     }
     out_.end_array();
-    text("expression", expression(step));
+    out_.key("expression").begin_text();
+    write_expression(out_, step);
+    out_.end_text();
     out_.key("value").decimal(step.value_millionths).key("unit").text(step.unit);
     out_.key("rounded_down").boolean(step.rounded_down).end_object();
   }
   out_.end_array();
 }
 
+void AnswerWriter::note(const Note& note) {
+  out_.begin_object();
+  text("code", note.code);
+  out_.key("values").begin_object();
+  for (const auto& value : note.values) text(value.name, value.text);
+  out_.end_object().end_object();
+}
+
 void AnswerWriter::notes() {
-  const auto write = [this](std::string_view code, std::initializer_list<std::pair<Label, std::string_view>> values) {
-    out_.begin_object();
-    text("code", code);
-    out_.key("values").begin_object();
-    for (const auto& [name, value] : values) text(name, value);
-    out_.end_object().end_object();
-  };
   const Model& model = request_.model;
   out_.key("notes").begin_array();
-  for (const auto& note : outcome_.reserved.notes) {
-    out_.begin_object();
-    text("code", note.code);
-    out_.key("values").begin_object();
-    for (const auto& value : note.values) text(value.name, value.text);
-    out_.end_object().end_object();
-  }
-  for (const auto& code : model.note_codes) write(code, {});
+  for (const auto& one : outcome_.reserved.notes) note(one);
+  for (const auto& code : filled_elsewhere(model.note_codes)) note({code, {}});
   Wide index_keys = 0;
   Wide index_values = 0;
   for (const auto& run : model.layers) {
@@ -384,12 +400,13 @@ void AnswerWriter::notes() {
     if (run.indexer_width != 0) index_keys += run.count * find_format("fp8_indexer")->bytes_of(run.indexer_width);
   }
   if (index_keys != 0 && request_.kv.indexer == nullptr) {
-    write("index_keys_left_out", {{"low", digits(index_keys)}, {"high", digits(2 * index_values)}});
+    Note left_out{"index_keys_left_out", {}};
+    note(left_out.with("low", index_keys).with("high", 2 * index_values));
   }
-  if (!outcome_.weights) write("parameters_unknown", {});
+  if (!outcome_.weights) note({"parameters_unknown", {}});
   if (model.max_context != 0 && request_.context.count > model.max_context) {
-    write("beyond_max_context",
-          {{"context", digits(request_.context.count)}, {"max_context", digits(model.max_context)}});
+    Note beyond{"beyond_max_context", {}};
+    note(beyond.with("context", request_.context.count).with("max_context", model.max_context));
   }
   out_.end_array();
 }

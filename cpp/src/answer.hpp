@@ -21,14 +21,14 @@ struct Remedy {
 
 /// Everything that is known about a request once it is worked out.
 struct Outcome {
-  std::vector<LayerRun> merged;
-  Written cost;
-  std::optional<WeightBytes> weights;  ///< of one copy
-  Wide weight_total = 0;               ///< of all copies; 0 when unknown
-  Reservation reserved;
+  const Reservation& reserved;
+  std::optional<WeightBytes> weights{};  ///< of one copy
+  Wide weight_total = 0;                 ///< of all copies; 0 when unknown
+  List<LayerRun> merged{};
+  Written cost{};
   bool pool_known = false;  ///< the room for the cache is: the weights are known, or the pool is stated
   Label limit = "";         ///< empty when the room is unknown
-  Remedy remedy;
+  Remedy remedy{};
 };
 
 [[nodiscard]] inline bool pooled(const Request& request) { return request.engine->id == EngineId::textbook; }

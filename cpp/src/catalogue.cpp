@@ -11,33 +11,113 @@
 namespace kvcap {
 namespace {
 
-constexpr std::string_view kRows =
+constexpr std::string_view kTable =
 #include "catalogue_data.inc"
     ;
+struct Column {
+  enum : u32 {
+    family,
+    owner,
+    max_context,
+    query_heads,
+    native_weights,
+    layers,
+    name,  // from here on empty cells are empty
+    id,
+    hub_name,
+    layer_count,
+    parameters,
+    active_parameters,
+    native_weight_bytes,
+    core,
+    count
+  };
+};
+constexpr u32 kCount = row_count(kTable, Column::count);
 
-std::vector<CatalogueEntry> read_rows() {
-  std::vector<CatalogueEntry> rows;
-  rows.reserve(static_cast<std::size_t>(std::ranges::count(kRows, '\n')));
-  for (TableReader field(kRows); !field.done();) {
-    CatalogueEntry entry;
-    entry.id = field.text();
-    entry.hub_id = field.text();
-    entry.name = field.text();
-    entry.family = field.text();
-    entry.layers = field.text();
-    entry.parameters = field.whole();
-    entry.active_parameters = field.whole();
-    entry.native_weight_bytes = field.whole();
-    entry.max_context = field.whole();
-    entry.layer_count = field.count();
-    entry.query_heads = field.count();
-    entry.vocabulary = field.count();
-    entry.multimodal = field.whole() != 0;
-    entry.native_weights = field.text();
-    entry.core = field.whole() != 0;
-    rows.push_back(entry);
+/// What only engines look at.
+constexpr std::string_view kProfile =
+#include "catalogue_profile_data.inc"
+    ;
+struct ProfileColumn {
+  enum : u32 { vocabulary, multimodal, count };
+};
+
+constexpr u32 kIdRoom = 128;  // for both ids of a row, as the generator checks
+
+/// The sum of the runs' counts. A count ends at the first space, a run at a semicolon and a space.
+u32 layers_in(std::string_view runs) noexcept {
+  u32 sum = 0;
+  u32 count = 0;
+  bool counting = true;
+  for (const char c : runs) {
+    if (c == ';') {
+      counting = true;
+      count = 0;
+    } else if (counting && c != ' ') {
+      count = count * 10 + static_cast<u32>(c - '0');
+    } else if (count != 0 && counting) {
+      sum += count;
+      counting = false;
+    }
   }
-  return rows;
+  return sum;
+}
+
+/// "=" stands for the row's name, "~" for the same in small letters.
+std::string_view hub_id_of(const TableReader& cells, TextPool& pool) noexcept {
+  pool.put(cells.text(Column::owner)).put("/");
+  std::string_view rest = cells.text(Column::hub_name);
+  const bool lower = rest.starts_with('~');
+  if (lower || rest.starts_with('=')) {
+    pool.put_dashed(cells.text(Column::name), lower);
+    rest.remove_prefix(1);
+  }
+  return pool.put(rest).take();
+}
+
+struct Table {
+  std::array<CatalogueEntry, kCount> rows{};
+  char texts[kCount * kIdRoom]{};
+
+  Table() noexcept {
+    TableReader cells(kTable, Column::count, Column::name);
+    TextPool pool(texts);
+    for (auto& entry : rows) {
+      cells.next_row();
+      entry.name = cells.text(Column::name);
+      entry.id = pool.id(cells.text(Column::id), entry.name);
+      entry.hub_id = hub_id_of(cells, pool);
+      entry.family = cells.text(Column::family);
+      entry.layers = cells.text(Column::layers);
+      entry.parameters = cells.whole(Column::parameters);
+      entry.active_parameters = cells.whole(Column::active_parameters);
+      entry.native_weight_bytes = cells.whole(Column::native_weight_bytes);
+      entry.max_context = cells.whole(Column::max_context);
+      entry.layer_count = cells.count(Column::layer_count);
+      if (entry.layer_count == 0) entry.layer_count = layers_in(entry.layers);
+      entry.query_heads = cells.count(Column::query_heads);
+      entry.native_weights = cells.text(Column::native_weights);
+      entry.core = cells.whole(Column::core) != 0;
+    }
+    if constexpr (!kCoreKernel) {
+      TableReader profile(kProfile, ProfileColumn::count, 0);
+      for (auto& entry : rows) {
+        profile.next_row();
+        entry.vocabulary = profile.count(ProfileColumn::vocabulary);
+        entry.multimodal = profile.whole(ProfileColumn::multimodal) != 0;
+      }
+    }
+  }
+};
+
+/// Takes what stands before the first `end`, or all of it.
+std::string_view take_until(std::string_view& text, char end) noexcept {
+  std::size_t length = 0;
+  while (length < text.size() && text[length] != end) ++length;
+  const std::string_view taken(text.data(), length);
+  text.remove_prefix(length);
+  return taken;
 }
 
 constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -51,9 +131,8 @@ bool same_letters(std::string_view a, std::string_view b) noexcept {
 std::string_view next_word(std::string_view& name) noexcept {
   constexpr std::array<std::string_view, 7> kVariants = {"meta", "instruct", "it", "chat", "hf", "base", "pt"};
   while (!name.empty()) {
-    const std::size_t end = std::min(name.find('-'), name.size());
-    const std::string_view word = name.substr(0, end);
-    name.remove_prefix(std::min(end + 1, name.size()));
+    const std::string_view word = take_until(name, '-');
+    if (!name.empty()) name.remove_prefix(1);
     const auto is = [word](std::string_view variant) { return same_letters(word, variant); };
     if (std::ranges::none_of(kVariants, is)) return word;
   }
@@ -115,7 +194,7 @@ class RunReader {
  private:
   [[nodiscard]] std::unexpected<Error> refuse() const {
     return fail(ErrorCode::malformed, "layers",
-                "is not a run of layers from \"" + std::string(rest_.substr(0, 40)) + "\" on");
+                Text() << "is not a run of layers from \"" << rest_.substr(0, 40) << "\" on");
   }
   bool take(std::string_view text) noexcept {
     if (!rest_.starts_with(text)) return false;
@@ -124,9 +203,7 @@ class RunReader {
   }
   std::string_view word() noexcept {
     if (!take(" ")) return {};
-    const std::string_view found = rest_.substr(0, rest_.find(' '));
-    rest_.remove_prefix(found.size());
-    return found;
+    return take_until(rest_, ' ');
   }
   u64 digits(u64 max, u64 min) noexcept {
     u64 value = 0;
@@ -168,11 +245,7 @@ class RunReader {
   u64 values(const Format*& format) noexcept {
     take(" ");
     const u64 count = digits(kMaxState, 0);
-    if (take(":")) {
-      const std::string_view id = rest_.substr(0, rest_.find(' '));
-      rest_.remove_prefix(id.size());
-      format = find_format(id);
-    }
+    if (take(":")) format = find_format(take_until(rest_, ' '));
     fine_ = fine_ && (format != nullptr) == (count != 0);
     if (format == nullptr) format = find_format("bf16");  // of no values; as in requests
     return count;
@@ -215,6 +288,8 @@ void write_amount(json::Writer& out, OptionKind kind, u64 value) {
 void write_fallback(json::Writer& out, const OptionSpec& spec) {
   if (!spec.has_fallback) {
     out.null();
+  } else if (kCoreKernel) {
+    write_amount(out, spec.kind, spec.fallback);  // the textbook's are all numbers
   } else if (spec.kind == OptionKind::truth) {
     out.boolean(spec.fallback != 0);
   } else if (spec.kind == OptionKind::choice) {
@@ -235,7 +310,7 @@ void write_option(json::Writer& out, const OptionSpec& spec) {
   write_amount(out.key("min"), spec.kind, spec.min);
   write_amount(out.key("max"), spec.kind, spec.max);
   out.key("choices").begin_array();
-  const auto count = spec.choices.empty() ? 0 : std::ranges::count(spec.choices, ' ') + 1;
+  const auto count = kCoreKernel || spec.choices.empty() ? 0 : std::ranges::count(spec.choices, ' ') + 1;
   for (int i = 0; i < count; ++i) write_choice(out, spec.choices, static_cast<u64>(i));
   out.end_array();
   out.key("unit").text(spec.unit);
@@ -243,8 +318,12 @@ void write_option(json::Writer& out, const OptionSpec& spec) {
   out.end_object();
 }
 
+void put(json::Writer& out, Label key, const std::string_view& text) { out.key(key).text(text); }
+void put_truth(json::Writer& out, Label key, bool truth) { out.key(key).boolean(truth); }
+
 /// A number, or null where 0 stands for unknown.
-void write_known(json::Writer& out, u64 value) {
+void put_known(json::Writer& out, Label key, u64 value) {
+  out.key(key);
   if (value == 0) {
     out.null();
   } else {
@@ -255,45 +334,42 @@ void write_known(json::Writer& out, u64 value) {
 }  // namespace
 
 std::span<const CatalogueEntry> catalogue() noexcept {
-  static const std::vector<CatalogueEntry> rows = read_rows();
-  return rows;
+  static const Table table;
+  return table.rows;
 }
 
 const CatalogueEntry* find_model(std::string_view id) noexcept {
   for (const auto& entry : catalogue()) {
     if (entry.id == id) return &entry;
   }
-  const std::size_t slash = id.find('/');
-  const bool has_owner = slash != std::string_view::npos;
-  const std::string_view name = has_owner ? id.substr(slash + 1) : id;
-  const auto find = [&](auto same) -> const CatalogueEntry* {
+  std::string_view name = id;
+  const std::string_view owner = take_until(name, '/');
+  const bool has_owner = !name.empty();
+  for (const auto same : {same_letters, same_variant}) {
     for (const auto& entry : catalogue()) {
-      const std::size_t end = entry.hub_id.find('/');
-      if (has_owner && !same_letters(entry.hub_id.substr(0, end), id.substr(0, slash))) continue;
-      if (same(entry.hub_id.substr(end + 1), name)) return &entry;
+      std::string_view hub_name = entry.hub_id;
+      if (!same_letters(take_until(hub_name, '/'), owner) && has_owner) continue;
+      if (same(hub_name.substr(1), has_owner ? name.substr(1) : id)) return &entry;
     }
-    return nullptr;
-  };
-  const CatalogueEntry* const exact = find(same_letters);
-  return exact != nullptr ? exact : find(same_variant);
+  }
+  return nullptr;
 }
 
-Result<std::vector<LayerRun>> parse_layers(std::string_view text) {
-  std::vector<LayerRun> runs;
+Result<List<LayerRun>> parse_layers(std::string_view text) {
+  List<LayerRun> runs;
   for (;;) {
-    const std::size_t end = std::min(text.find("; "), text.size());
-    auto run = RunReader(text.substr(0, end)).read();
+    auto run = RunReader(take_until(text, ';')).read();
     if (!run) return std::unexpected(std::move(run.error()));
     runs.push_back(*run);
-    if (end == text.size()) return runs;
-    text.remove_prefix(end + 2);
+    if (text.empty()) return runs;
+    if (!text.starts_with("; ")) return fail(ErrorCode::malformed, "layers", "has runs that no space parts");
+    text.remove_prefix(2);
   }
 }
 
-Result<Model> model_of(const CatalogueEntry& entry) {
+std::optional<Error> fill_model(const CatalogueEntry& entry, Model& model) {
   auto layers = parse_layers(entry.layers);
-  if (!layers) return std::unexpected(std::move(layers.error()));
-  Model model;
+  if (!layers) return std::move(layers.error());
   model.id = entry.id;
   model.name = entry.name;
   model.family = entry.family;
@@ -308,6 +384,12 @@ Result<Model> model_of(const CatalogueEntry& entry) {
   if (entry.active_parameters != 0) model.active_parameters = entry.active_parameters;
   model.native_weights = find_format(entry.native_weights);
   if (entry.native_weight_bytes != 0) model.native_weight_bytes = Bytes{entry.native_weight_bytes};
+  return std::nullopt;
+}
+
+Result<Model> model_of(const CatalogueEntry& entry) {
+  Result<Model> model(std::in_place);
+  if (auto refused = fill_model(entry, *model)) model = std::unexpected(std::move(*refused));
   return model;
 }
 
@@ -317,42 +399,42 @@ std::string catalogue_json(const Features& features) {
   out.key("models").begin_array();
   for (const auto& entry : catalogue()) {
     out.begin_object();
-    out.key("id").text(entry.id);
-    out.key("hub_id").text(entry.hub_id);
-    out.key("name").text(entry.name);
-    out.key("family").text(entry.family);
-    write_known(out.key("max_context"), entry.max_context);
-    write_known(out.key("query_heads"), entry.query_heads);
-    out.key("native_weights").text(entry.native_weights);
-    out.key("core").boolean(entry.core);
+    put(out, "id", entry.id);
+    put(out, "hub_id", entry.hub_id);
+    put(out, "name", entry.name);
+    put(out, "family", entry.family);
+    put_known(out, "max_context", entry.max_context);
+    put_known(out, "query_heads", entry.query_heads);
+    put(out, "native_weights", entry.native_weights);
+    put_truth(out, "core", entry.core);
     out.end_object();
   }
   out.end_array();
   out.key("gpus").begin_array();
   for (const auto& gpu : gpus()) {
     out.begin_object();
-    out.key("id").text(gpu.id);
-    out.key("vendor").text(gpu.vendor);
-    out.key("name").text(gpu.name);
-    out.key("kind").text(gpu.kind);
+    put(out, "id", gpu.id);
+    put(out, "vendor", gpu.vendor);
+    put(out, "name", gpu.name);
+    put(out, "kind", gpu.kind);
     out.end_object();
   }
   out.end_array();
   out.key("formats").begin_array();
   for (const auto& format : formats()) {
     out.begin_object();
-    out.key("id").text(format.id);
+    put(out, "id", format.id);
     out.key("bits").number(format.bits);
-    out.key("weights").boolean(format.weights);
-    out.key("cache").boolean(format.cache);
-    out.key("latent_only").boolean(format.latent_only);
+    put_truth(out, "weights", format.weights);
+    put_truth(out, "cache", format.cache);
+    put_truth(out, "latent_only", format.latent_only);
     out.end_object();
   }
   out.end_array();
   out.key("engines").begin_array();
   for (const auto& engine : features.engines) {
     out.begin_object();
-    out.key("id").text(engine.name);
+    put(out, "id", engine.name);
     out.key("options").begin_array();
     for (const auto& spec : engine.options) write_option(out, spec);
     out.end_array();

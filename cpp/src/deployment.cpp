@@ -23,8 +23,8 @@ GpuMemory Deployment::memory(bool textbook) const noexcept {
   return {{gpu->sold_gb_thousandths * 1'000'000}, MemoryBasis::sold};
 }
 
-std::vector<LayerRun> merge_runs(std::span<const LayerRun> runs) {
-  std::vector<LayerRun> merged;
+List<LayerRun> merge_runs(std::span<const LayerRun> runs) {
+  List<LayerRun> merged;
   for (LayerRun run : runs) {
     const u32 count = std::exchange(run.count, 0);
     const auto same = std::ranges::find_if(merged, [&](LayerRun other) {
@@ -41,8 +41,8 @@ std::vector<LayerRun> merge_runs(std::span<const LayerRun> runs) {
   return merged;
 }
 
-std::vector<LayerRun> stage_runs(std::span<const LayerRun> merged, u64 stages, u64 stage) {
-  std::vector<LayerRun> held;
+List<LayerRun> stage_runs(std::span<const LayerRun> merged, u64 stages, u64 stage) {
+  List<LayerRun> held;
   for (LayerRun run : merged) {
     run.count = static_cast<u32>(run.count / stages + (stage < run.count % stages ? 1 : 0));
     if (run.count != 0) held.push_back(run);

@@ -1,7 +1,5 @@
 #include "kvcap/derivation.hpp"
 
-#include "kvcap/error.hpp"
-
 namespace kvcap {
 
 Step& Derivation::add(Label name, Wide value, Label unit, Label part) {
@@ -15,22 +13,5 @@ Step& Step::put(Label op, Wide value, Label of) {
 }
 
 Term term(Label op, Wide value, Label of) { return {op, value * 1'000'000, of}; }
-
-std::string expression(const Step& step) {
-  std::string text;
-  for (const auto& term : step.terms) {
-    if (*term.op != 0) {
-      text += ' ';
-      text += term.op;
-      text += ' ';
-    }
-    text += decimals(term.value_millionths, 1'000'000);
-    if (*term.of != 0) {
-      text += ' ';
-      text += term.of;
-    }
-  }
-  return text;
-}
 
 }  // namespace kvcap

@@ -15,6 +15,20 @@ Label confidence_name(Confidence confidence) noexcept {
   return "exact";
 }
 
+Note& Note::with(Label value_name, Wide number) {
+  if constexpr (kCoreKernel) {
+    values.push_back({value_name, *new std::string(digits(number))});  // the arena's
+  } else {
+    values.push_back({value_name, digits(number)});
+  }
+  return *this;
+}
+
+Note& Reservation::note(Label note_code) {
+  notes.push_back({note_code, {}});
+  return notes.back();
+}
+
 namespace {
 
 /// The words of a list that is separated by spaces.
@@ -76,6 +90,7 @@ u64 read_option(const OptionSpec& spec, Label name, ObjectReader& in) {
     case OptionKind::choice: break;
   }
   const std::string_view text = in.text(name, "");
+  if constexpr (kCoreKernel) return 0;  // the textbook has none of these
   if (spec.kind == OptionKind::version) {
     const auto version = to_version(text);
     if (!version) in.refuse(ErrorCode::malformed, name, "is a version such as 0.11.2 or b5614");

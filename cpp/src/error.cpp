@@ -19,6 +19,7 @@ Label code_name(ErrorCode code) noexcept {
   return "malformed";
 }
 
+#ifndef KVCAP_CORE_KERNEL
 Error::Error(ErrorCode why, std::string_view where, std::string_view what) : code(why), field(where), message(what) {}
 Error::Error(const Error& other) = default;
 Error::Error(Error&& other) noexcept = default;
@@ -44,9 +45,10 @@ Text& Text::operator<<(Wide number) {
 std::unexpected<Error> fail(ErrorCode code, std::string_view field, std::string_view message) {
   return std::unexpected(Error{code, field, message});
 }
+#endif
 
 Result<Bytes> to_bytes(Wide value, std::string_view field) {
-  if (value > kMaxExact) {
+  if (value > kMaxFigure) {
     return fail(ErrorCode::out_of_range, field,
                 "comes to more than 9007199254740991 bytes (2^53 - 1), the "
                 "largest count that is kept exact");
@@ -54,36 +56,39 @@ Result<Bytes> to_bytes(Wide value, std::string_view field) {
   return Bytes{static_cast<u64>(value)};
 }
 
-char* write_digits(char* end, Wide value) noexcept {
-  const auto put = [&end](unsigned digit) { *--end = static_cast<char>('0' + digit); };
-  // Almost every number has 64 bits, and to divide more is ten times the work.
-  u64 low = static_cast<u64>(value);
-  for (; value != low; low = static_cast<u64>(value)) {
-    put(static_cast<unsigned>(value % 10));
-    value /= 10;
+namespace {
+
+template <class Number>
+std::string_view write_before(char* const end, Number scaled, Number one) noexcept {
+  char* at = end;
+  Number whole = scaled / one;
+  for (Number part = scaled % one; one > 1; one /= 10, part /= 10) {
+    const int digit = static_cast<int>(part % 10);
+    if (at != end || digit != 0) *--at = static_cast<char>('0' + digit);
   }
+  if (at != end) *--at = '.';
   do {
-    put(static_cast<unsigned>(low % 10));
-    low /= 10;
-  } while (low != 0);
-  return end;
+    *--at = static_cast<char>('0' + static_cast<int>(whole % 10));
+    whole /= 10;
+  } while (whole != 0);
+  return {at, end};
 }
 
-std::string digits(Wide value) {
-  char buffer[kMostDigits];
-  char* const end = buffer + sizeof buffer;
-  return {write_digits(end, value), end};
+}  // namespace
+
+std::string_view write_decimals(char (&room)[kDecimalRoom], Wide scaled, Wide one) noexcept {
+  // Almost every number has 64 bits, and to divide more is ten times the work.
+  if (scaled == static_cast<u64>(scaled) && one == static_cast<u64>(one)) {
+    return write_before(room + kDecimalRoom, static_cast<u64>(scaled), static_cast<u64>(one));
+  }
+  return write_before(room + kDecimalRoom, scaled, one);
 }
+
+std::string digits(Wide value) { return decimals(value, 1); }
 
 std::string decimals(Wide scaled, Wide one) {
-  std::string text = digits(scaled / one);
-  if (const Wide part = scaled % one; part != 0) {
-    std::string tail = digits(one + part);
-    tail.erase(tail.find_last_not_of('0') + 1);
-    tail.front() = '.';
-    text += tail;
-  }
-  return text;
+  char room[kDecimalRoom];
+  return std::string(write_decimals(room, scaled, one));
 }
 
 }  // namespace kvcap

@@ -6,8 +6,10 @@ namespace kvcap {
 const Features& full_features() noexcept {
   static const EngineRules kEngines[] = {textbook_rules(), vllm_rules(), sglang_rules(), llama_cpp_rules(),
                                          tensorrt_llm_rules()};
-  static const Features kFeatures{
-      .engines = kEngines, .config_object = import_config, .config_text = import_config_text};
+  static const Features kFeatures{.engines = kEngines,
+                                  .model_object = parse_model,
+                                  .config_object = import_config,
+                                  .config_text = import_config_text};
   return kFeatures;
 }
 

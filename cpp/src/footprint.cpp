@@ -84,13 +84,17 @@ SequenceCost sequence_cost(std::span<const LayerRun> runs, CacheFormats kv, u64 
   return cost;
 }
 
-std::vector<Tokens> slope_changes(std::span<const LayerRun> runs) {
-  std::vector<Tokens> at;
+List<Tokens> slope_changes(std::span<const LayerRun> runs) {
+  List<Tokens> at;
   for (const auto& run : runs) {
     if (run.kind != LayerKind::window && run.kind != LayerKind::chunked) continue;
     const Tokens window{run.window_tokens};
-    const auto place = std::lower_bound(at.begin(), at.end(), window);
-    if (place == at.end() || *place != window) at.insert(place, window);
+    std::size_t place = at.size();
+    while (place > 0 && at[place - 1] > window) --place;
+    if (place > 0 && at[place - 1] == window) continue;
+    at.push_back(window);
+    for (std::size_t i = at.size() - 1; i > place; --i) at[i] = at[i - 1];
+    at[place] = window;
   }
   return at;
 }
@@ -109,8 +113,8 @@ std::optional<Error> check_formats(std::span<const LayerRun> runs, CacheFormats 
           run.kind != LayerKind::recurrent && run.kind != LayerKind::shared && run.kind != LayerKind::none;
       if (has_rows && run.latent_width != format->block_values) {
         return Error{ErrorCode::conflict, "kv",
-                     std::string(format->id) + " packs latent rows of " + digits(format->block_values) +
-                         " values; this model has layers of another shape"};
+                     Text() << format->id << " packs latent rows of " << format->block_values
+                            << " values; this model has layers of another shape"};
       }
     }
   }

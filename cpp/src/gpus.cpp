@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <array>
 
 #include "kvcap/deployment.hpp"
 #include "table.hpp"
@@ -6,34 +6,64 @@
 namespace kvcap {
 namespace {
 
-constexpr std::string_view kRows =
+constexpr std::string_view kTable =
 #include "gpus_data.inc"
     ;
+struct Column {
+  enum : u32 {
+    vendor,
+    kind,
+    id,  // from here on empty cells are empty
+    name,
+    sold,
+    count
+  };
+};
+constexpr u32 kCount = row_count(kTable, Column::count);
 
-std::vector<Gpu> read_rows() {
-  std::vector<Gpu> rows;
-  rows.reserve(static_cast<std::size_t>(std::ranges::count(kRows, '\n')));
-  for (TableReader field(kRows); !field.done();) {
-    Gpu gpu;
-    gpu.id = field.text();
-    gpu.vendor = field.text();
-    gpu.name = field.text();
-    gpu.kind = field.text();
-    gpu.sold_gb_thousandths = field.whole() * 1000;
-    gpu.driver_mib = field.whole();
-    gpu.runtime_mib = field.whole();
-    gpu.runtime_mib_max = field.whole();
-    gpu.year = field.count();
-    rows.push_back(gpu);
+/// What only engines look at.
+constexpr std::string_view kSizes =
+#include "gpu_sizes_data.inc"
+    ;
+struct SizeColumn {
+  enum : u32 { driver, runtime, runtime_max, year, count };
+};
+
+constexpr u32 kIdRoom = 64;  // as the generator checks
+
+struct Table {
+  std::array<Gpu, kCount> rows{};
+  char texts[kCount * kIdRoom]{};
+
+  Table() noexcept {
+    TableReader cells(kTable, Column::count, Column::id);
+    TextPool pool(texts);
+    for (auto& gpu : rows) {
+      cells.next_row();
+      gpu.name = cells.text(Column::name);
+      gpu.id = pool.id(cells.text(Column::id), gpu.name);
+      gpu.vendor = cells.text(Column::vendor) == "-" ? "" : cells.text(Column::vendor);
+      gpu.kind = cells.text(Column::kind);
+      gpu.sold_gb_thousandths = cells.whole(Column::sold) * 1000;
+    }
+    if constexpr (!kCoreKernel) {
+      TableReader sizes(kSizes, SizeColumn::count, 0);
+      for (auto& gpu : rows) {
+        sizes.next_row();
+        gpu.driver_mib = sizes.whole(SizeColumn::driver);
+        gpu.runtime_mib = sizes.whole(SizeColumn::runtime);
+        gpu.runtime_mib_max = sizes.whole(SizeColumn::runtime_max);
+        gpu.year = sizes.count(SizeColumn::year);
+      }
+    }
   }
-  return rows;
-}
+};
 
 }  // namespace
 
 std::span<const Gpu> gpus() noexcept {
-  static const std::vector<Gpu> rows = read_rows();
-  return rows;
+  static const Table table;
+  return table.rows;
 }
 
 const Gpu* find_gpu(std::string_view id) noexcept {

@@ -89,21 +89,21 @@ class Search {
 };
 
 Result<std::string> answer(const Request& request) {
-  Outcome outcome;
+  std::optional<WeightBytes> weights;
   if (request.weight_bytes) {
-    outcome.weights = WeightBytes{*request.weight_bytes, true, {}, {}};
+    weights = WeightBytes{*request.weight_bytes, true, {}, {}};
   } else {
     const auto computed = weight_bytes_of(request.model, request.weights);
     if (!computed) return std::unexpected(computed.error());
-    outcome.weights = *computed;
+    weights = *computed;
   }
-  if (outcome.weights) outcome.weight_total = Wide{outcome.weights->bytes.count} * request.deployment.data_parallel;
-  auto reserved = reserve_with(request, outcome.weights, request.deployment, request.context);
+  const auto reserved = reserve_with(request, weights, request.deployment, request.context);
   if (!reserved) return std::unexpected(reserved.error());
-  outcome.reserved = std::move(*reserved);
+  Outcome outcome{.reserved = *reserved, .weights = weights};
+  if (weights) outcome.weight_total = Wide{weights->bytes.count} * request.deployment.data_parallel;
   outcome.merged = merge_runs(request.model.layers);
   outcome.cost = written(request, outcome.merged);
-  outcome.pool_known = outcome.weights || pool_stated(request);
+  outcome.pool_known = weights || pool_stated(request);
 
   if (outcome.pool_known) {
     const Search search(request, outcome.weights);

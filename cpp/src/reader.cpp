@@ -3,24 +3,22 @@
 namespace kvcap {
 
 std::string Path::text() const {
-  Text out;
+  std::string out;
   if (parent != nullptr) {
-    const std::string before = parent->text();
-    out << std::string_view(before);
-    if (!before.empty() && !indexed) out << ".";
+    out = parent->text();
+    if (!out.empty() && !indexed) out += '.';
   }
-  if (indexed) {
-    out << "[" << index << "]";
-  } else {
-    out << name;
-  }
-  return out.take();
+  return indexed ? out + '[' + digits(index) + ']' : out + name;
 }
 
 void ObjectReader::refuse(ErrorCode code, Label name, std::string_view message) {
   if (error_) return;
-  const Path field{&at_, name};
-  error_.emplace(code, *name == 0 ? at_.text() : field.text(), message);
+  if constexpr (kCoreKernel) {
+    error_.emplace(code, name, message);
+  } else {
+    const Path field{&at_, name};
+    error_.emplace(code, *name == 0 ? at_.text() : field.text(), message);
+  }
 }
 
 void ObjectReader::refuse_kind(Label name, const json::Value& value, Label accepted) {
@@ -75,7 +73,7 @@ const Format* ObjectReader::format(Label name, bool cache, const Format* fallbac
           << "; these are:";
   Label separator = " ";
   for (const auto& one : formats()) {
-    if (!(cache ? one.cache : one.weights)) continue;
+    if (kCoreKernel || !(cache ? one.cache : one.weights)) continue;
     message << separator << one.id;
     separator = ", ";
   }

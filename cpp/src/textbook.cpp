@@ -40,21 +40,22 @@ Result<Reservation> reserve(const EngineInput& in) {
   if (in.options.given("kv_memory_bytes")) {
     out.pool_bytes = gpus * in.options.whole("kv_memory_bytes");
   } else {
-    const Wide total = gpus * in.deployment.memory(true).bytes.count;
-    const Fraction reserve_share = in.options.fraction("reserve");
-    const Wide usable = Fraction{Fraction::kOne - reserve_share.billionths}.of(total);
+    const u64 each = in.deployment.memory(true).bytes.count;
+    const Wide total = gpus * each;
+    const Fraction usable_share{Fraction::kOne - in.options.fraction("reserve").billionths};
+    const Wide usable = usable_share.of(total);
     const Wide weights = in.weight_bytes ? Wide{in.weight_bytes->count} * in.deployment.data_parallel : 0;
     out.weights_fit = weights <= usable;
     out.pool_bytes = out.weights_fit ? usable - weights : 0;
     const Wide kept = total - usable;
     out.parts.push_back({"reserve", kept / gpus, kept / gpus, kept / gpus, Confidence::exact});
 
-    Step& room = out.derivation.add("kv_memory_bytes", out.pool_bytes, "bytes");
-    room.terms = {term("", gpus, "gpus"),
-                  term("×", in.deployment.memory(true).bytes.count, "bytes_per_gpu"),
-                  {"×", (Fraction::kOne - reserve_share.billionths) / 1000, "usable_share"},
-                  term("−", weights, "weight_bytes")};
-    if (!out.weights_fit) out.derivation.steps.pop_back();
+    if (out.weights_fit) {
+      Step& room = out.derivation.add("kv_memory_bytes", out.pool_bytes, "bytes");
+      room.put("", gpus, "gpus").put("×", each, "bytes_per_gpu");
+      room.terms.push_back({"×", usable_share.billionths / 1000, "usable_share"});
+      room.put("−", weights, "weight_bytes");
+    }
   }
   out.pool_bytes_per_gpu = out.pool_bytes / gpus;
   out.pool_low_per_gpu = out.pool_high_per_gpu = out.pool_bytes_per_gpu;
@@ -66,11 +67,11 @@ Result<Reservation> reserve(const EngineInput& in) {
   if (gpus > 1) {
     for (const auto& run : in.model.layers) {
       if (run.latent_width != 0) {
-        out.notes.push_back({"pool_flatters_latent", {{"gpus", digits(gpus)}}});
+        out.note("pool_flatters_latent").with("gpus", gpus);
         break;
       }
       if (run.kv_heads != 0 && run.kv_heads < gpus) {
-        out.notes.push_back({"pool_flatters_heads", {{"kv_heads", digits(run.kv_heads)}, {"gpus", digits(gpus)}}});
+        out.note("pool_flatters_heads").with("kv_heads", run.kv_heads).with("gpus", gpus);
         break;
       }
     }

@@ -9,6 +9,16 @@ add_executable(kvcap_tests ${test_sources})
 target_link_libraries(kvcap_tests PRIVATE kvcap)
 target_include_directories(kvcap_tests SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/headers)
 
+# The core kernel defines the same names over, so it is a program of its own.
+if(NOT EMSCRIPTEN)
+  add_executable(kvcap_core_tests tests/cpp/core/core_test.cpp tests/cpp/main.cpp)
+  target_link_libraries(kvcap_core_tests PRIVATE kvcap_core)
+  target_include_directories(kvcap_core_tests SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/headers)
+  add_test(NAME native.core COMMAND kvcap_core_tests WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
+  # What it allocates its memory takes back as a whole, which native memory does not.
+  set_tests_properties(native.core PROPERTIES ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+endif()
+
 if(EMSCRIPTEN)
   # doctest reports a failed REQUIRE by an exception; the core stays without.
   target_compile_options(kvcap_tests PRIVATE -fexceptions)

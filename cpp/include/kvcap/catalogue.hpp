@@ -31,6 +31,8 @@ struct CatalogueEntry {
 [[nodiscard]] std::span<const CatalogueEntry> catalogue() noexcept;
 [[nodiscard]] const CatalogueEntry* find_model(std::string_view id) noexcept;
 [[nodiscard]] Result<Model> model_of(const CatalogueEntry& entry);
+/// The same into a model that is still empty; nothing, or why not.
+[[nodiscard]] std::optional<Error> fill_model(const CatalogueEntry& entry, Model& model);
 
 // clang-format off
 /// Runs in short notation, separated by "; ":
@@ -43,7 +45,7 @@ struct CatalogueEntry {
 ///   48 recurrent 786432:fp32 30720:bf16      state values:format, convolution values:format
 ///   18 shared    54 none
 // clang-format on
-[[nodiscard]] Result<std::vector<LayerRun>> parse_layers(std::string_view text);
+[[nodiscard]] Result<List<LayerRun>> parse_layers(std::string_view text);
 
 /// What a page needs to offer choices, as JSON: models, GPUs, formats, engines with their options.
 [[nodiscard]] std::string catalogue_json(const Features& features);

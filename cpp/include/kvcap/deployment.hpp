@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "kvcap/footprint.hpp"
 
@@ -38,8 +37,8 @@ struct GpuMemory {
 };
 
 struct Deployment {
-  std::string gpu_id;  ///< empty when the memory was stated in bytes
-  std::string gpu_name;
+  Name gpu_id;  ///< empty when the memory was stated in bytes
+  Name gpu_name;
   const Gpu* gpu = nullptr;
   std::optional<Bytes> stated_memory;
   u64 gpus = 1;
@@ -53,10 +52,10 @@ struct Deployment {
 };
 
 /// Equal runs put together, in order of first appearance.
-[[nodiscard]] std::vector<LayerRun> merge_runs(std::span<const LayerRun> runs);
+[[nodiscard]] List<LayerRun> merge_runs(std::span<const LayerRun> runs);
 
 /// The layers that pipeline stage `stage` of `stages` holds: every kind is dealt evenly, since the kinds of a mixed
 /// model alternate; what is over goes to the first stages, so that stage 0 is the fullest. Takes merged runs.
-[[nodiscard]] std::vector<LayerRun> stage_runs(std::span<const LayerRun> merged, u64 stages, u64 stage);
+[[nodiscard]] List<LayerRun> stage_runs(std::span<const LayerRun> merged, u64 stages, u64 stage);
 
 }  // namespace kvcap

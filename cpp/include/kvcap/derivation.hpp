@@ -3,9 +3,8 @@
 
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "kvcap/units.hpp"
+#include "kvcap/list.hpp"
 
 namespace kvcap {
 
@@ -21,7 +20,7 @@ struct Term {
 struct Step {
   Label name = "";  ///< "kv_bytes_per_token", "weight_bytes", "sequences", …
   Label part = "";  ///< the kind of layers that this is a part of the sum for; empty for the whole
-  std::vector<Term> terms;
+  List<Term> terms;
   Wide value_millionths = 0;
   Label unit = "";  ///< "bytes", "tokens", "conversations"
   bool rounded_down = false;
@@ -32,15 +31,12 @@ struct Step {
 
 class Derivation {
  public:
-  std::vector<Step> steps;
+  List<Step> steps;
   /// The returned step is valid until the next is added.
   Step& add(Label name, Wide value, Label unit, Label part = "");
 };
 
 /// A term of a whole number.
 [[nodiscard]] Term term(Label op, Wide value, Label of = "");
-
-/// The step's left-hand side as text: "2 × 32 layers × 8 kv_heads × 128 key_width × 2 bytes".
-[[nodiscard]] std::string expression(const Step& step);
 
 }  // namespace kvcap

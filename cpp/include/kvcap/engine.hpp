@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "kvcap/deployment.hpp"
 #include "kvcap/derivation.hpp"
@@ -33,10 +32,10 @@ struct OptionSpec {
   u64 fallback = 0;           ///< default: a whole number, billionths, 0/1 or index of the choice
   bool has_fallback = false;  ///< false: absent unless given
   u64 min = 0, max = kMaxExact;
-  std::string_view choices = {};  ///< of a choice, separated by spaces
-  std::string_view unit = {};     ///< "tokens", "bytes", "" …
-  bool offered = true;            ///< shown in the advanced panel
-  std::string_view source = {};   ///< where the name and the default stand
+  std::string_view choices = {};             ///< of a choice, separated by spaces
+  std::string_view unit = {};                ///< "tokens", "bytes", "" …
+  bool offered = true;                       ///< shown in the advanced panel
+  [[no_unique_address]] Source source = {};  ///< where the name and the default stand
 };
 
 /// Parsed options of one engine, by position of the specification.
@@ -49,7 +48,7 @@ struct OptionValue {
 class Options {
  public:
   std::span<const OptionSpec> specs;
-  std::vector<OptionValue> values;
+  List<OptionValue> values;
   [[nodiscard]] const OptionValue& operator[](Label name) const noexcept;
   [[nodiscard]] u64 whole(Label name) const noexcept { return (*this)[name].value; }
   [[nodiscard]] bool truth(Label name) const noexcept { return (*this)[name].value != 0; }
@@ -79,9 +78,9 @@ struct EngineInput {
 
 /// One cache as llama.cpp or SGLang allocate it.
 struct CachePool {
-  std::string name;  ///< "full", "window", "latent", "recurrent"
-  u64 cells = 0;     ///< cells or slots of one stream
-  u64 streams = 1;   ///< sequences with a stream of their own; 1 when unified
+  Name name;        ///< "full", "window", "latent", "recurrent"
+  u64 cells = 0;    ///< cells or slots of one stream
+  u64 streams = 1;  ///< sequences with a stream of their own; 1 when unified
   u64 layers = 0;
   Wide k_bytes = 0;
   Wide v_bytes = 0;
@@ -100,11 +99,12 @@ struct MemoryPart {
 /// A note: a code and its values, worded by the page.
 struct NoteValue {
   Label name;
-  std::string text;  ///< digits or an id
+  Name text;  ///< digits or an id
 };
 struct Note {
-  std::string code;
-  std::vector<NoteValue> values;
+  Name code;
+  List<NoteValue> values;
+  Note& with(Label value_name, Wide number);
 };
 
 /// What one GPU of a replica holds of some layers.
@@ -117,7 +117,7 @@ struct Share {
 };
 struct GpuShare {
   u64 gpu = 0, stage = 0;
-  std::vector<Share> shares;
+  List<Share> shares;
   Wide kv_bytes_per_sequence = 0;  ///< what one conversation writes here
   bool fullest = false;
 };
@@ -138,14 +138,17 @@ struct Reservation {
   std::optional<Wide> kv_tokens_other;  ///< by the other convention of printing, where there are two
   std::optional<Wide> kv_blocks;
   std::optional<Wide> block_tokens;
-  std::vector<CachePool> caches;
-  std::vector<MemoryPart> parts;  ///< of one GPU, beside weights and cache
-  std::vector<MemoryPart> gaps;   ///< reserved - written of one conversation, by cause
-  std::vector<GpuShare> ranks;    ///< the GPUs of one replica, at most kMostRanks of them
+  List<CachePool> caches;
+  List<MemoryPart> parts;  ///< of one GPU, beside weights and cache
+  List<MemoryPart> gaps;   ///< reserved - written of one conversation, by cause
+  List<GpuShare> ranks;    ///< the GPUs of one replica, at most kMostRanks of them
   Confidence pool_confidence = Confidence::exact;
   Confidence reserved_confidence = Confidence::exact;
-  std::vector<Note> notes;
+  List<Note> notes;
   Derivation derivation;
+
+  /// Adds a note; valid until the next.
+  Note& note(Label note_code);
 };
 
 struct EngineRules {

@@ -26,6 +26,15 @@ enum class ErrorCode : unsigned char {
 /// The code as it stands in an answer, e.g. "out_of_range".
 [[nodiscard]] Label code_name(ErrorCode code) noexcept;
 
+#ifdef KVCAP_CORE_KERNEL
+/// The core kernel only says that somebody else has to be asked.
+struct Error {
+  static constexpr ErrorCode code = ErrorCode::unsupported;
+  static constexpr std::string_view field = "request";
+  static constexpr std::string_view message = "is for the full kernel to answer";
+  constexpr Error(ErrorCode, std::string_view, std::string_view) noexcept {}
+};
+#else
 /// Its members are defined out of line: every check in the core carries one, and their code would stand at each.
 struct Error {
   ErrorCode code = ErrorCode::malformed;
@@ -39,10 +48,25 @@ struct Error {
   Error& operator=(Error&& other) noexcept;
   ~Error();
 };
+#endif
 
 template <class T>
 using Result = std::expected<T, Error>;
 
+#ifdef KVCAP_CORE_KERNEL
+/// Takes the pieces of a message that nobody reads.
+struct Text {
+  template <class Piece>
+  constexpr Text& operator<<(const Piece&) noexcept {
+    return *this;
+  }
+  constexpr operator std::string_view() const noexcept { return {}; }  // NOLINT(google-explicit-constructor)
+};
+
+[[nodiscard]] constexpr std::unexpected<Error> fail(ErrorCode code, std::string_view field, std::string_view message) {
+  return std::unexpected(Error{code, field, message});
+}
+#else
 /// Puts a text together from pieces.
 class Text {
  public:
@@ -57,13 +81,16 @@ class Text {
 };
 
 [[nodiscard]] std::unexpected<Error> fail(ErrorCode code, std::string_view field, std::string_view message);
+#endif
 
 /// Narrows a product to a byte count; `out_of_range` when it is past 2^53 - 1.
 [[nodiscard]] Result<Bytes> to_bytes(Wide value, std::string_view field);
 
-inline constexpr std::size_t kMostDigits = 40;
-/// Writes an integer's decimal digits, at most kMostDigits, before `end`; gives where they begin.
-char* write_digits(char* end, Wide value) noexcept;
+/// Room for any number's decimal text.
+inline constexpr std::size_t kDecimalRoom = 80;
+/// Writes scaled / one in decimals without trailing zeros, `one` being a power of ten, to the end of `room`; gives the
+/// text's place in it.
+[[nodiscard]] std::string_view write_decimals(char (&room)[kDecimalRoom], Wide scaled, Wide one) noexcept;
 /// Decimal digits of an integer.
 [[nodiscard]] std::string digits(Wide value);
 /// scaled / one in decimals without trailing zeros; `one` is a power of ten.

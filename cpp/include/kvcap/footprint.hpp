@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "kvcap/model.hpp"
 
@@ -53,7 +52,7 @@ struct SequenceCost {
                                          Tokens context) noexcept;
 
 /// The contexts at which the cost per token changes (windows that fill, chunks that wrap), ascending, without repeats.
-[[nodiscard]] std::vector<Tokens> slope_changes(std::span<const LayerRun> runs);
+[[nodiscard]] List<Tokens> slope_changes(std::span<const LayerRun> runs);
 
 /// Layers that keep any cache at all.
 [[nodiscard]] bool has_cache(std::span<const LayerRun> runs) noexcept;

@@ -8,6 +8,13 @@
 
 namespace kvcap {
 
+/// Where a figure stands. For those who read the code; programs do not carry it.
+struct Source {
+  constexpr Source() = default;
+  constexpr Source(Label) noexcept {}             // NOLINT(google-explicit-constructor)
+  constexpr Source(std::string_view) noexcept {}  // NOLINT(google-explicit-constructor)
+};
+
 struct Format {
   std::string_view id;       ///< as in requests: "bf16", "q8_0"
   u32 block_values;          ///< values in one block
@@ -17,7 +24,7 @@ struct Format {
   bool cache;                ///< offered for the KV cache
   bool latent_only;          ///< a packed row of exactly `block_values` latent values (MLA)
   std::string_view indexer;  ///< format of an indexer's keys beside it; empty: left open
-  std::string_view source;
+  [[no_unique_address]] Source source;
   /// Of a mix, whose tensors are of several types: the least and the most bytes of a block seen in files; else 0. The
   /// block is of 8000 values, so that bytes of a block are thousandths of a bit for each weight.
   u32 low_bytes = 0;

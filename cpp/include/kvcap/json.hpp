@@ -80,13 +80,14 @@ class Document {
 /// Appends JSON text. Commas and quotes are its own business.
 class Writer {
  public:
-  Writer& begin_object();
-  Writer& end_object();
-  Writer& begin_array();
-  Writer& end_array();
-  Writer& key(std::string_view name);
+  Writer& begin_object() { return open('{'); }
+  Writer& end_object() { return close('}'); }
+  Writer& begin_array() { return open('['); }
+  Writer& end_array() { return close(']'); }
+  Writer& key(const std::string_view& name);
+  /// A name of the contract: most of an answer is these, and nothing in them needs an escape.
   Writer& key(Label name);
-  Writer& text(std::string_view value);
+  Writer& text(const std::string_view& value);
   Writer& text(Label value);
   Writer& number(Wide value);
   /// A number that may be below zero.
@@ -95,17 +96,24 @@ class Writer {
   Writer& decimal(Wide millionths);
   Writer& boolean(bool value);
   Writer& null();
-  [[nodiscard]] std::string take() noexcept;
+  /// A text put together from pieces of plain characters.
+  Writer& begin_text();
+  Writer& piece(Label plain);
+  Writer& decimal_piece(Wide millionths);
+  Writer& end_text();
+  [[nodiscard]] std::string take() const { return std::string(text_.get(), static_cast<std::size_t>(at_ - text_.get())); }
 
  private:
-  /// Where at most `size` characters may be written, behind the comma that is due.
-  char* room(std::size_t size);
-  /// Ends what was written into the room.
-  Writer& close(const char* end);
-  Writer& put(std::string_view plain);
-
-  std::string out_;  ///< its tail, from `used_` on, is room
-  std::size_t used_ = 0;
+  void put(char c);
+  void put(const std::string_view& text);
+  void put(Label plain);
+  void separate();
+  Writer& open(char bracket);
+  Writer& close(char bracket);
+  void grow(std::size_t least);
+  std::unique_ptr<char[]> text_;
+  char* at_ = nullptr;  ///< the end of what is written
+  char* end_ = nullptr;
   bool comma_ = false;
 };
 

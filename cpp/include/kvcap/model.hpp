@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "kvcap/error.hpp"
 #include "kvcap/format.hpp"
+#include "kvcap/list.hpp"
 
 namespace kvcap {
 
@@ -61,11 +61,11 @@ struct ImportedField {
 };
 
 struct Model {
-  std::string id;  ///< catalogue id; empty for one brought along
-  std::string name;
-  std::string family;
-  std::string source;  ///< where the shape comes from
-  std::vector<LayerRun> layers;
+  Name id;  ///< catalogue id; empty for one brought along
+  Name name;
+  Name family;
+  Name source;  ///< where the shape comes from
+  List<LayerRun> layers;
   u32 layer_count = 0;                       ///< layers as the model's config counts them; 0 = the sum of the runs
   u32 query_heads = 0;                       ///< never part of the cache; 0 = unknown
   u32 vocabulary = 0;                        ///< entries of the output layer, which engines sample from; 0 = unknown
@@ -77,9 +77,9 @@ struct Model {
   std::optional<Bytes> native_weight_bytes;  ///< exact size of that checkpoint, where known
   bool native_weights_estimated = false;     ///< `native_weight_bytes` is computed, not read from a file
   const Format* native_cache = nullptr;      ///< a cache format that the config asks for
-  std::vector<ImportedField> used, defaulted;
-  std::vector<std::string> ignored;
-  std::vector<std::string> note_codes;  ///< what the reader should know, worded by the page
+  List<ImportedField> used, defaulted;
+  List<std::string> ignored;
+  List<std::string> note_codes;  ///< what the reader should know, worded by the page
 };
 
 }  // namespace kvcap

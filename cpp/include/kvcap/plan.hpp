@@ -23,11 +23,14 @@ struct Request {
 /// Turns a config (an object of a request, or text) into a model.
 using ConfigReader = Result<Model> (*)(const json::Value& config);
 using ConfigTextReader = Result<Model> (*)(std::string_view config);
+/// Turns a model written as an object into one; `field` names it in errors.
+using ModelReader = Result<Model> (*)(const json::Value& object, std::string_view field);
 
 /// What a kernel is built with. A page loads the textbook's alone first; the engines' rules and the reading of configs
 /// come when somebody asks for them.
 struct Features {
   std::span<const EngineRules> engines;
+  ModelReader model_object = nullptr;
   ConfigReader config_object = nullptr;
   ConfigTextReader config_text = nullptr;
 };

@@ -5,9 +5,20 @@
 
 #include <compare>
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace kvcap {
+
+/// True in the core kernel, the one that a page loads first and that has to be small: the textbook's arithmetic for
+/// requests as pages write them. Whatever else it is asked it refuses as `unsupported`, without words of its own, and
+/// the page asks the full kernel. Set by the build for all sources of a program.
+#ifdef KVCAP_CORE_KERNEL
+inline constexpr bool kCoreKernel = true;
+#else
+inline constexpr bool kCoreKernel = false;
+#endif
 
 using u64 = std::uint64_t;
 using u32 = std::uint32_t;
@@ -16,11 +27,17 @@ using u32 = std::uint32_t;
 /// a copy on the stack at every call in wasm.
 using Label = const char*;
 
-/// An intermediate product. The input limits below keep every product of the arithmetic under 2^127.
-__extension__ using Wide = unsigned __int128;
+/// Text that a value keeps. In the core kernel all of it stands in compiled tables, so that a view does.
+using Name = std::conditional_t<kCoreKernel, std::string_view, std::string>;
+
+/// An intermediate product. The input limits below keep every product of the arithmetic under 2^127. The core kernel
+/// reads no number of more than 12 digits, which keeps its products under 2^64.
+__extension__ using Wide = std::conditional_t<kCoreKernel, u64, unsigned __int128>;
 
 /// The largest integer that a double, and so a JSON number in JavaScript, holds without gaps.
 inline constexpr u64 kMaxExact = (u64{1} << 53) - 1;
+/// The largest byte count that is answered. The core kernel holds 10^6 times it in 64 bits.
+inline constexpr u64 kMaxFigure = kCoreKernel ? u64{1} << 44 : kMaxExact;
 
 /// Input limits. Larger values are errors, so that no product of the arithmetic can wrap.
 inline constexpr u64 kMaxTokens = u64{1} << 31;  ///< context length, windows
@@ -45,7 +62,7 @@ struct Tokens {
 
 /// a / b rounded up; b must not be 0.
 template <class T>
-[[nodiscard]] constexpr T ceil_div(T a, T b) noexcept {
+[[nodiscard, gnu::noinline]] constexpr T ceil_div(T a, T b) noexcept {
   return a / b + (a % b != 0 ? 1 : 0);
 }
 
@@ -54,8 +71,10 @@ struct Fraction {
   static constexpr u64 kOne = 1'000'000'000;
   u64 billionths = 0;
   friend constexpr auto operator<=>(Fraction, Fraction) = default;
-  /// `whole` × this, rounded down.
-  [[nodiscard]] constexpr Wide of(Wide whole) const noexcept { return whole * billionths / kOne; }
+  /// `whole` × this, rounded down; no product is larger than the larger of `whole` and 10^18.
+  [[nodiscard, gnu::noinline]] constexpr Wide of(Wide whole) const noexcept {
+    return whole / kOne * billionths + whole % kOne * billionths / kOne;
+  }
 };
 
 /// A byte count as a person reads it: `millionths` / 10^6 of `unit`.
