@@ -51,14 +51,16 @@ function assertRefused(answer, field, what) {
 }
 
 describe("the kernel in Node", () => {
+  let core;
   let kernel;
   const plan = (request) => kernel.plan({ model: "llama-3-8b", ...request });
 
   before(async () => {
     // Importing the elements where there is no page must do nothing.
     const module = await import(pathToFileURL(join(folder, "kv-capacity.mjs")).href);
-    kernel = await module.loadKernel();
-    assert.equal(await module.loadKernel(), kernel);
+    core = await module.loadKernel();
+    assert.equal(await module.loadKernel(), core);
+    kernel = await module.loadFullKernel();
     assert.equal(module.VERSION, JSON.parse(readFileSync(new URL("../../package.json", import.meta.url))).version);
   });
 
@@ -83,6 +85,65 @@ describe("the kernel in Node", () => {
     assert.equal(short.limit, "weights_do_not_fit");
     assert.equal(short.sequences, 0);
     assert.equal(short.remedy.gpus_for_weights, 2);
+  });
+
+  it("gives from the first kernel what the full one gives, or leaves it to that", () => {
+    const left = { code: "unsupported", field: "request", message: "is for the full kernel to answer" };
+    let answered = 0;
+    const ask = (request, needed) => {
+      const text = core.planText(request);
+      const failure = JSON.parse(text).error;
+      if (failure) {
+        assert.deepEqual(failure, left, request);
+        assert.ok(!needed, `${request} is left to the full kernel`);
+        return;
+      }
+      assert.equal(text, kernel.planText(request), request);
+      answered++;
+    };
+    const { models, gpus, formats, engines, limits } = core.catalogue();
+    const full = kernel.catalogue();
+    assert.deepEqual(models, full.models);
+    assert.deepEqual(gpus, full.gpus);
+    assert.deepEqual(formats, full.formats);
+    assert.deepEqual(limits, full.limits);
+    assert.deepEqual(engines, full.engines.slice(0, 1));
+    const caches = formats.filter(({ cache, latent_only }) => cache && !latent_only).map(({ id }) => id);
+    const weights = formats.filter((format) => format.weights).map(({ id }) => id);
+    const contexts = [1, 100, 8192, 131072, 1_000_000];
+    for (const [at, { id, hub_id }] of models.entries()) {
+      ask(JSON.stringify({ model: id }), true);
+      ask(JSON.stringify({ model: hub_id, context: contexts[at % 5] }), true);
+      for (let i = 0; i < 8; i++) {
+        const kv = caches[(at + i) % caches.length];
+        const request = {
+          model: id,
+          context: contexts[(at + i) % 5],
+          weights: weights[(at * 7 + i) % weights.length],
+          kv: i % 3 ? kv : { k: kv, v: "bf16" },
+          gpu: i === 5 ? { memory_bytes: 24e9 + at } : gpus[(at * 11 + i) % gpus.length].id,
+          gpus: i + 1,
+          options: { reserve: [0, 0.1, 0.25, 0.999999999][i % 4] },
+        };
+        ask(JSON.stringify(request), true);
+      }
+    }
+    const odd = [0, -1, 1.5, 7, 2 ** 31, 2 ** 42, 999_999_999_999, 2 ** 53, 1e300, "8", "", "fp8", true, null, [], {}];
+    odd.push({ memory_bytes: 1e12 }, { k: "fp8", v: "q8_0" }, { reserve: 0.5 }, { kv_memory_bytes: 1e10 }, { x: 1 });
+    for (const field of ["model", "parameters", "weights", "kv", "weight_bytes", "gpu", "gpus", "tensor_parallel"]) {
+      for (const value of odd) ask(JSON.stringify({ model: "llama-3-8b", [field]: value }));
+    }
+    for (const field of ["pipeline_parallel", "data_parallel", "context", "engine", "options", "config", "other"]) {
+      for (const value of odd) ask(JSON.stringify({ model: "gpt-oss-120b", gpus: 6, [field]: value }));
+    }
+    const text = '{"model":"llama-3-8b","context":8192}';
+    for (let end = 0; end < text.length; end++) {
+      ask(text.slice(0, end));
+      for (const piece of [" ", "0", ".", "-", "e1", "\\", '"', ",", "{", "}", "\u0000", "\n", "é"]) {
+        ask(text.slice(0, end) + piece + text.slice(end));
+      }
+    }
+    assert.ok(answered > 10 * models.length, `only ${answered} were answered`);
   });
 
   it("keeps parts and whole of the memory equal, to the byte", () => {

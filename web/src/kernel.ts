@@ -177,9 +177,12 @@ export function refused(answer: Answer | Failure): answer is Failure {
   return "error" in answer;
 }
 
-/** Whether the core kernel says that the full one is needed: for a config, or for an engine's rules. */
+/**
+ * Whether the core kernel says that the full one is needed: for engines, own models, counts past its 64 bits, and to word
+ * whatever is refused.
+ */
 export function needsFull(answer: Answer | Failure): boolean {
   if (!refused(answer)) return false;
   const { code, field } = answer.error;
-  return code === "unsupported" && (field === "config" || field === "engine");
+  return code === "unsupported" && field === "request";
 }
