@@ -101,7 +101,9 @@ class Writer {
   Writer& piece(Label plain);
   Writer& decimal_piece(Wide millionths);
   Writer& end_text();
-  [[nodiscard]] std::string take() const { return std::string(text_.get(), static_cast<std::size_t>(at_ - text_.get())); }
+  [[nodiscard]] std::string take() const {
+    return std::string(text_.get(), static_cast<std::size_t>(at_ - text_.get()));
+  }
 
  private:
   void put(char c);
