@@ -66,7 +66,11 @@ TEST_CASE("fractions are exact") {
 
 TEST_CASE("the writer's text can be read back") {
   Writer out;
-  out.begin_object().key("a\"b").text(std::string_view("line\nend\x01\\")).key("n").number(Wide{1} << 100);
+  out.begin_object()
+      .key(std::string_view("a\"b"))
+      .text(std::string_view("line\nend\x01\\"))
+      .key("n")
+      .number(Wide{1} << 100);
   out.key("d")
       .decimal(1'073'741)
       .key("list")
