@@ -1,8 +1,9 @@
 // What the built files weigh, and what each part of the first script costs in it.
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { projectFolder } from "../../cpp/toolchain/setup.mjs";
+import { Failure } from "../../cpp/toolchain/terminal.mjs";
 import { bundle } from "../../web/build.mjs";
 
 const dist = join(projectFolder, "web/dist");
@@ -58,7 +59,7 @@ export function measureFiles() {
 /** The parts of the first script: what stands for each when it is left out. */
 const parts = [
   { part: "wasm, packed, and what unpacks it", filter: /^kernel:core\.wasm$/, contents: "export default () => '';" },
-  { part: "glue of Emscripten", filter: /^kernel:core$/, contents: "export default () => {};" },
+  { part: "glue around it", filter: /^kernel:core$/, contents: "export default () => {};" },
   { part: "words (English)", filter: /\/en\.json$/, contents: "export default {};" },
   { part: "styles", filter: /\.css$/, contents: "export default '';" },
   { part: "<kv-capacity-table>", filter: /\/kv-capacity-table\.js$/, contents: "export class KvCapacityTable {}" },
@@ -75,20 +76,17 @@ const without = ({ filter, contents }) => ({
 /** The catalogue's tables, which are text inside the kernel. */
 function cataloguePart() {
   const kernel = readFileSync(join(dist, "kv-capacity.wasm"));
-  const whole = weigh(kernel);
+  const folder = join(projectFolder, "build/wasm/data");
   let rest = kernel;
-  for (const name of ["catalogue_data.inc", "gpus_data.inc"]) {
-    const path = join(projectFolder, "build/wasm/data", name);
-    if (!existsSync(path)) continue;
-    const text = [...readFileSync(path, "utf8").matchAll(/"(?:[^"\\]|\\.)*"/g)]
-      .map(([one]) => JSON.parse(one))
-      .join("");
+  for (const name of readdirSync(folder).filter((one) => one.endsWith(".inc"))) {
+    const literals = readFileSync(join(folder, name), "utf8").match(/"(?:[^"\\]|\\.)*"/g) ?? [];
+    const text = literals.map((one) => JSON.parse(one)).join("");
     const at = rest.indexOf(text);
+    // Some tables are the full kernel's alone.
     if (at >= 0) rest = Buffer.concat([rest.subarray(0, at), rest.subarray(at + text.length)]);
   }
-  if (rest === kernel) return [];
-  const left = weigh(rest);
-  return [{ part: "  of which the catalogue", ...difference(whole, left) }];
+  if (rest === kernel) throw new Failure("None of the catalogue's tables was found in the kernel.");
+  return { part: "  of which the catalogue", ...difference(weigh(kernel), weigh(rest)) };
 }
 
 const difference = (a, b) => ({ raw: a.raw - b.raw, gzip: a.gzip - b.gzip, brotli: a.brotli - b.brotli });
@@ -108,6 +106,6 @@ export async function measureParts() {
   const found = [];
   for (const one of parts) found.push({ part: one.part, ...difference(whole, await built([without(one)])) });
   const element = difference(whole, sum(found));
-  found.splice(1, 0, ...cataloguePart());
+  found.splice(1, 0, cataloguePart());
   return [...found, { part: "<kv-capacity>, loader and all else", ...element }, { part: "kv-capacity.js", ...whole }];
 }

@@ -1,5 +1,6 @@
-// How long one plan takes: native, in WebAssembly, through embind, with objects at both ends, and by hand.
+// How long one plan takes: native, in WebAssembly, with texts and with objects at both ends, through embind, and by hand.
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { pathToFileURL } from "node:url";
@@ -74,48 +75,61 @@ function timed(command, args) {
   return numbers;
 }
 
+/** The core kernel with nothing around it: bytes of a request in, the answer's bytes left where they are. */
+async function bareKernel() {
+  const module = await WebAssembly.compile(readFileSync(join(projectFolder, "web/dist/kv-capacity.wasm")));
+  const { _initialize, memory, begin, plan } = (await WebAssembly.instantiate(module, {})).exports;
+  _initialize();
+  return (bytes) => {
+    const at = begin(bytes.length);
+    new Uint8Array(memory.buffer).set(bytes, at);
+    return plan();
+  };
+}
+
 /** Medians of nanoseconds, of rounds in which every way has its turn. */
 export async function measureKernel() {
-  const { loadKernel } = await import(pathToFileURL(join(projectFolder, "web/dist/kv-capacity.mjs")).href);
-  const kernel = await loadKernel();
-  const texts = questions.map(({ request }) => JSON.stringify(request));
+  const module = await import(pathToFileURL(join(projectFolder, "web/dist/kv-capacity.mjs")).href);
+  const kernel = await module.loadKernel();
+  const full = await module.loadFullKernel();
+  const bare = await bareKernel();
   const cases = questions.map(({ name, request }) => {
     const asked = Array.from({ length: BATCH }, (_, i) => ({ ...request, context: request.context + i }));
     for (const one of asked) verify(name, kernel.plan(one));
-    const written = asked.map((one) => JSON.stringify(one));
+    const texts = asked.map((one) => JSON.stringify(one));
+    const bytes = texts.map((text) => new TextEncoder().encode(text));
+    const answers = texts.map((text) => kernel.planText(text));
     const figures = asked.map((one) => byHand(kernel.plan(one)));
     return {
       name,
-      answer_bytes: kernel.planText(JSON.stringify(request)).length,
+      answer_bytes: answers[0].length,
       ways: {
-        embind_text: (i) => kernel.instance.plan(written[i]).length,
-        embind_object: (i) => kernel.plan(asked[i]).sequences,
+        wasm: (i) => bare(bytes[i]),
+        text: (i) => kernel.instance.plan(texts[i]).length,
+        object: (i) => kernel.plan(asked[i]).sequences,
+        parse: (i) => JSON.parse(answers[i]).sequences,
+        embind: (i) => full.instance.plan(texts[i]).length,
         javascript: (i) => textbook(figures[i]).sequences,
       },
-      times: { native: [], wasm: [], embind_text: [], embind_object: [], javascript: [] },
+      times: { native: [], wasm: [], text: [], object: [], parse: [], embind: [], javascript: [] },
     };
   });
   // Quickly compiled code gives way to good code while it runs; what a page feels after its first moments is the latter.
   for (const { ways } of cases) for (const call of Object.values(ways)) for (let i = 0; i < WARM_UP; i++) time(call);
-  const ms = String(MILLISECONDS);
+  const requests = questions.map(({ request }) => JSON.stringify(request));
   for (let round = 0; round < ROUNDS; round++) {
-    const native = timed(join(projectFolder, "build/release/kvcap_bench"), [ms, ...texts]);
-    const wasm = timed(process.execPath, [
-      "--no-liftoff",
-      join(projectFolder, "build/wasm/kvcap_bench.cjs"),
-      ms,
-      ...texts,
-    ]);
+    const native = timed(join(projectFolder, "build/release/kvcap_bench"), [String(MILLISECONDS), ...requests]);
     cases.forEach(({ ways, times }, i) => {
       times.native.push(native[i]);
-      times.wasm.push(wasm[i]);
       for (const [way, call] of Object.entries(ways)) times[way].push(time(call));
     });
   }
+  const rounded = (times, pick) =>
+    Object.fromEntries(Object.entries(times).map(([way, all]) => [way, Math.round(pick(all))]));
   return cases.map(({ name, answer_bytes, times }) => ({
     name,
     answer_bytes,
-    nanoseconds: Object.fromEntries(Object.entries(times).map(([way, all]) => [way, Math.round(median(all))])),
-    fastest: Object.fromEntries(Object.entries(times).map(([way, all]) => [way, Math.round(Math.min(...all))])),
+    nanoseconds: rounded(times, median),
+    fastest: rounded(times, (all) => Math.min(...all)),
   }));
 }

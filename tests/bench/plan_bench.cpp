@@ -1,4 +1,4 @@
-// How long the kernel takes for a plan, text to text: natively, and as WebAssembly without anything around it.
+// How long a plan takes natively, text to text.
 //
 //   kvcap_bench <milliseconds> <request> …     prints the nanoseconds of one call for each request, a line each
 #include <charconv>
