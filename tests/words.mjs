@@ -118,7 +118,8 @@ export function wordless(project) {
   const read = (name) => JSON.parse(readFileSync(join(project, "web/locales", name), "utf8"));
   // What the first kernel says needs words that are there from the start.
   const first = read("en.json");
-  const words = { ...first, ...read("en-more.json") };
+  const lesson = read("en-lesson.json");
+  const words = { ...first, ...read("en-more.json"), ...lesson };
   const found = [];
   for (const { name, keys, files, patterns, bare } of kinds) {
     let any = false;
@@ -139,7 +140,39 @@ export function wordless(project) {
     if (Object.keys(words).some((key) => key.startsWith("option.") && key.endsWith(`.${option}`))) continue;
     found.push(`the option "${option}" of ${file} has no sentence: option.${option} in web/locales`);
   }
+  found.push(...wordlessLesson(join(project, "web/src/lesson"), first, lesson));
   return found.join("\n");
+}
+
+/**
+ * Keys that the lesson's elements ask for and that are nowhere, and words that they never ask for. A key that is put
+ * together from parts is held against what starts like it.
+ */
+function wordlessLesson(folder, first, lesson) {
+  const found = [];
+  const words = { ...first, ...lesson };
+  const sources = readdirSync(folder).filter((name) => name.endsWith(".ts"));
+  const exact = new Set();
+  const starts = new Set();
+  for (const file of sources) {
+    const text = readFileSync(join(folder, file), "utf8");
+    for (const [, key] of text.matchAll(/\b(?:word|rich|stretches|text)\(\s*"([^"]+)"/g)) {
+      exact.add(key);
+      if (!(key in words)) found.push(`${file} asks for words that are not there: ${key}`);
+    }
+    for (const [, start] of text.matchAll(/`([\w-]+\.(?:[\w-]+\.)?)\$\{/g)) {
+      starts.add(start);
+      if (/^[\w-]+\.$/.test(start) && !Object.keys(words).some((key) => key.startsWith(start)))
+        found.push(`${file} asks for words of which none starts with ${start}`);
+    }
+    for (const [, key] of text.matchAll(/"([\w-]+(?:\.[\w-]+)+)"/g)) exact.add(key);
+  }
+  for (const key of Object.keys(lesson)) {
+    if (key in first) found.push(`en-lesson.json says ${key}, which en.json says already`);
+    if (!exact.has(key) && ![...starts].some((start) => key.startsWith(start)))
+      found.push(`en-lesson.json: no element of the lesson asks for ${key}`);
+  }
+  return found;
 }
 
 /** The options of each engine that its table offers to readers. */

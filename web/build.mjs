@@ -1,7 +1,8 @@
 // Builds everything that a page or the command line loads, into web/dist/:
 //   kv-capacity.js                      classic script that holds all: kernel, elements, styles, English words
 //   kv-capacity-more.js                 what it loads when somebody asks: full kernel, own models, engines, logs
-//   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers; each with its kv-capacity-more
+//   kv-capacity-lesson.js               the lesson's elements, loaded when one of their tags comes near the view
+//   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers; with the same further scripts
 //   cli.mjs                             the command line
 //   index.html, embed.html, …           the site, and locales/
 //   kv-capacity.html                    the site's first page with everything inside, for disks and mail
@@ -116,8 +117,11 @@ function writeOneFile() {
   const page = readFileSync(join(dist, "index.html"), "utf8")
     .replace(/<link rel="stylesheet" href="([^"]+)" \/>/g, (_tag, name) => `<style>\n${inside(name)}</style>`)
     .replace(/<script src="([^"]+)"><\/script>/g, (_tag, name) => `<script>\n${inside(name)}</script>`)
-    // What a page fetches when somebody asks for it is inside too, at the end.
-    .replace("</body>", () => `<script>\n${inside("kv-capacity-more.js")}</script>\n</body>`);
+    // What a page fetches later is inside too, at the end.
+    .replace("</body>", () => {
+      const later = ["kv-capacity-more.js", "kv-capacity-lesson.js"];
+      return `${later.map((name) => `<script>\n${inside(name)}</script>\n`).join("")}</body>`;
+    });
   writeFileSync(join(dist, "kv-capacity.html"), page);
 }
 
@@ -134,9 +138,15 @@ export async function buildSite() {
   mkdirSync(dist, { recursive: true });
   await bundle(esbuild, "classic.ts", "kv-capacity.js", { format: "iife" });
   await bundle(esbuild, "more/classic.ts", "kv-capacity-more.js", { format: "iife" });
-  const external = ["./kv-capacity-more.mjs"];
+  const external = ["./kv-capacity-more.mjs", "./kv-capacity-lesson.mjs"];
   await bundle(esbuild, "module.ts", "kv-capacity.mjs", { format: "esm", external });
   await bundle(esbuild, "more/module.ts", "kv-capacity-more.mjs", { format: "esm" });
+  await bundle(esbuild, "lesson/all.ts", "kv-capacity-lesson.js", { format: "iife" });
+  await bundle(esbuild, "lesson/all.ts", "kv-capacity-lesson.mjs", {
+    format: "esm",
+    external: ["./kv-capacity.mjs"],
+    banner: { js: 'import "./kv-capacity.mjs";' },
+  });
   await bundle(esbuild, "cli.ts", "cli.mjs", {
     format: "esm",
     platform: "node",

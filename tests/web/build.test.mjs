@@ -27,7 +27,7 @@ describe("packed bytes", () => {
 
 describe("the built files", () => {
   it("are ASCII where a page's encoding could spoil them", () => {
-    for (const name of ["kv-capacity.js", "kv-capacity.mjs", "cli.mjs"]) {
+    for (const name of ["kv-capacity.js", "kv-capacity.mjs", "kv-capacity-lesson.js", "cli.mjs"]) {
       assert.doesNotMatch(read(name), /[^\t\n -~]/, name);
     }
   });
@@ -49,7 +49,8 @@ describe("the built files", () => {
       outside.filter((url) => !url.startsWith("data:")),
       [],
     );
-    assert.ok(page.includes(read("kv-capacity.js")));
+    for (const name of ["kv-capacity.js", "kv-capacity-more.js", "kv-capacity-lesson.js"])
+      assert.ok(page.includes(read(name)), name);
     for (const [, name] of read("index.html").matchAll(/rel="stylesheet" href="([^"]+)"/g))
       assert.ok(page.includes(read(name)), name);
   });

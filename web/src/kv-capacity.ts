@@ -9,6 +9,7 @@ import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./k
 import css from "./kv-capacity.css";
 import { type Attached, type Host, loadMore } from "./more.js";
 import { type AuthorModel, authorModels, authorModelsIn } from "./own-models.js";
+import { fromText, KEYS, type Key, toText } from "./request-text.js";
 import { stopsUpTo } from "./stops.js";
 import { addEnglish, numeral, type Speech, type Values } from "./words.js";
 
@@ -21,19 +22,6 @@ export interface CapacityDetail {
 
 export type CapacityEvent = CustomEvent<CapacityDetail>;
 
-const TEXTS = ["model", "weights", "kv", "gpu", "engine"] as const;
-const COUNTS = [
-  "gpus",
-  "context",
-  "parameters",
-  "weight_bytes",
-  "tensor_parallel",
-  "pipeline_parallel",
-  "data_parallel",
-] as const;
-const KEYS = [...TEXTS, ...COUNTS, "options", "config"] as const;
-type Key = (typeof KEYS)[number];
-
 /** Where the element starts when nobody says. */
 export const DEFAULT_MODEL = "llama-3.1-8b";
 const DEFAULT_GPU = "80gb";
@@ -44,22 +32,6 @@ const SVG = "http://www.w3.org/2000/svg";
 const THINNEST_CONVERSATION = 3;
 /** Units across the picture of the cuts. */
 const CUTS_WIDTH = 1000;
-
-/** An attribute's or a link's text as a request takes it; what cannot be read stays text, which C++ refuses by field. */
-function fromText(key: Key, text: string): unknown {
-  if (key === "options" || (text.startsWith("{") && (key === "kv" || key === "gpu" || key === "model"))) {
-    try {
-      return JSON.parse(text);
-    } catch {
-      return text;
-    }
-  }
-  return (COUNTS as readonly string[]).includes(key) ? (numeral(text.trim()) ?? text) : text.trim();
-}
-
-function toText(value: unknown): string {
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
 
 /** The closed parts at the end, which the second script fills. */
 const PANELS = ["own", "engine", "log"] as const;
@@ -193,7 +165,8 @@ export class KvCapacity extends Base {
       const text = given.get(key);
       if (text !== null) this.#assign(key, fromText(key, text));
     }
-    const unknown = [...given.keys()].filter((key) => !(KEYS as readonly string[]).includes(key));
+    // A key with a dot is another element's.
+    const unknown = [...given.keys()].filter((key) => !key.includes(".") && !(KEYS as readonly string[]).includes(key));
     if (unknown.length > 0) console.warn(`kv-capacity: these keys of the state are not known: ${unknown.join(", ")}`);
   }
 
@@ -375,6 +348,7 @@ export class KvCapacity extends Base {
     }
     this.#showControls();
     this.#attached?.show();
+    this.dispatchEvent(new Event("kv-shown"));
     return undefined;
   }
 

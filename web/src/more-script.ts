@@ -1,33 +1,39 @@
-/** The second script by a tag of its own, from the folder of the first: works from a file and across origins. */
+/** Further scripts by tags of their own, from the folder of the first: works from a file and across origins. */
 import { KernelError } from "./kernel.js";
+import { provideLesson } from "./lesson.js";
 import { provideMore } from "./more.js";
 
 const own = globalThis.document?.currentScript as HTMLScriptElement | null | undefined;
 const from = own?.src;
 const nonce = own?.nonce;
 
-/** A page may demand that scripts' addresses pass a policy. */
-function trusted(url: string): string {
-  const { trustedTypes } = globalThis as {
-    trustedTypes?: { createPolicy(name: string, rules: object): { createScriptURL(url: string): string } };
-  };
-  if (!trustedTypes) return url;
-  return trustedTypes.createPolicy("kv-capacity", { createScriptURL: (text: string) => text }).createScriptURL(url);
+interface Policy {
+  createScriptURL(url: string): string;
 }
 
-provideMore(
-  () =>
-    new Promise((resolve, reject) => {
-      const missing = (detail: string) => reject(new KernelError("network", detail));
-      if (!from) return missing("the script does not know its own address");
-      const url = new URL("kv-capacity-more.js", from);
-      // Whatever marks a version of the one marks the other.
-      url.search = new URL(from).search;
-      const tag = document.createElement("script");
-      if (nonce) tag.nonce = nonce;
-      tag.addEventListener("load", resolve);
-      tag.addEventListener("error", () => missing(`${url} did not load`));
-      tag.src = trusted(url.href);
-      document.head.append(tag);
-    }),
-);
+let policy: Policy | undefined;
+
+/** A page may demand that scripts' addresses pass a policy. */
+function trusted(url: string): string {
+  const { trustedTypes } = globalThis as { trustedTypes?: { createPolicy(name: string, rules: object): Policy } };
+  policy ??= trustedTypes?.createPolicy("kv-capacity", { createScriptURL: (text: string) => text });
+  return policy?.createScriptURL(url) ?? url;
+}
+
+const beside = (name: string) => (): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    const missing = (detail: string) => reject(new KernelError("network", detail));
+    if (!from) return missing("the script does not know its own address");
+    const url = new URL(name, from);
+    // Whatever marks a version of the one marks the other.
+    url.search = new URL(from).search;
+    const tag = document.createElement("script");
+    if (nonce) tag.nonce = nonce;
+    tag.addEventListener("load", resolve);
+    tag.addEventListener("error", () => missing(`${url} did not load`));
+    tag.src = trusted(url.href);
+    document.head.append(tag);
+  });
+
+provideMore(beside("kv-capacity-more.js"));
+provideLesson(beside("kv-capacity-lesson.js"));

@@ -1,0 +1,195 @@
+// The lesson's elements as a reader uses them, in three browsers.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
+import { browsers } from "./browsers.mjs";
+import { Reader, until, wait } from "./reader.mjs";
+import { dist, serve } from "./site.mjs";
+
+/** The command line's answer: the same kernel, asked without a page. */
+function ask(request) {
+  const { stdout } = spawnSync("node", [join(dist, "cli.mjs"), "plan"], {
+    input: JSON.stringify(request),
+    encoding: "utf8",
+  });
+  return JSON.parse(stdout);
+}
+
+const script = '<script src="kv-capacity.js"></script>';
+const html = (body, head = script) => ({
+  html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>lesson</title><link rel="icon" href="data:,">${head}</head><body>${body}</body></html>`,
+});
+
+const PAGES = {
+  "/growth.html": html('<kv-growth model="llama-3.1-8b"><p id="example">Example</p></kv-growth>'),
+  "/far.html": html('<div style="height: 6000px"></div><kv-growth step="3"><p>Example</p></kv-growth>'),
+  "/late.html": html('<main id="main"></main>'),
+  "/module.html": html("<kv-growth></kv-growth>", '<script type="module" src="kv-capacity.mjs"></script>'),
+  "/strict.html": {
+    ...html("<kv-growth>example</kv-growth>"),
+    headers: {
+      "content-security-policy":
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'none'; require-trusted-types-for 'script'; trusted-types kv-capacity",
+    },
+  },
+  "/following.html": html(
+    '<kv-capacity id="c" model="llama-3-70b" gpus="4"></kv-capacity><kv-growth for="c"></kv-growth>',
+  ),
+};
+
+for (const [name, launch] of Object.entries(browsers)) {
+  describe(name, { timeout: 600_000 }, () => {
+    let site;
+    let browser;
+    let page;
+    let reader;
+
+    before(async () => {
+      site = await serve(undefined, PAGES);
+      browser = await launch();
+      page = await browser.page();
+      reader = new Reader(page);
+      await page.resize(1280, 1000);
+    });
+    after(async () => {
+      await browser?.close();
+      await site?.close();
+    });
+
+    const within = (fn, ...args) => page.evaluate(fn, ...args);
+    const loaded = (tag) =>
+      until(`<${tag}>`, () =>
+        within((tag) => Boolean(document.querySelector(tag)?.shadowRoot?.querySelector(".kv[class=kv]")), tag),
+      );
+    const open = async (path, tag, hash = "") => {
+      await page.goto(`${site.origin}${path}?${Math.random()}${hash}`);
+      if (tag) await loaded(tag);
+    };
+    const text = (tag, selector) =>
+      within(
+        (tag, selector) => {
+          const node = document.querySelector(tag).shadowRoot.querySelector(selector);
+          return node?.checkVisibility() ? node.textContent.replaceAll("\u00a0", " ") : "";
+        },
+        tag,
+        selector,
+      );
+    const lessonAsked = () => site.asked.filter((path) => path === "/kv-capacity-lesson.js").length;
+    const complaints = async () => [...(await within(() => window.problems)), ...page.problems];
+
+    describe("the third script", () => {
+      it("comes when a tag comes near the view, and not before", async () => {
+        const before = lessonAsked();
+        await open("/far.html");
+        await until("the first script", () => within(() => Boolean(customElements.get("kv-capacity"))));
+        await wait(400);
+        assert.equal(lessonAsked(), before);
+        assert.ok(await within(() => document.querySelector("kv-growth p").checkVisibility()));
+        await within(() => scrollTo(0, 4500));
+        await loaded("kv-growth");
+        assert.equal(lessonAsked(), before + 1);
+        assert.deepEqual(await complaints(), []);
+      });
+
+      it("comes for a tag that is inserted later", async () => {
+        const before = lessonAsked();
+        await open("/late.html");
+        await wait(200);
+        assert.equal(lessonAsked(), before);
+        await within(() => {
+          const around = document.createElement("section");
+          around.append(document.createElement("kv-growth"));
+          document.getElementById("main").append(around);
+        });
+        await loaded("kv-growth");
+        assert.deepEqual(await complaints(), []);
+      });
+
+      it("comes as a module, under a strict policy, and from disk", async () => {
+        await open("/module.html", "kv-growth");
+        assert.deepEqual(await complaints(), []);
+        await open("/strict.html", "kv-growth");
+        assert.deepEqual(await complaints(), []);
+        await page.goto(pathToFileURL(join(process.env.KV_SITE ?? dist, "kv-capacity.html")).href);
+        await within(() => document.body.append(document.createElement("kv-growth")));
+        await loaded("kv-growth");
+      });
+    });
+
+    describe("<kv-growth>", () => {
+      const counter = () => text("kv-growth", ".counter");
+      const columns = () =>
+        within(() => document.querySelector("kv-growth").shadowRoot.querySelectorAll(".column.in").length);
+
+      it("reads the prompt at once, then adds a column a token", async () => {
+        await open("/growth.html", "kv-growth");
+        assert.equal(await counter(), "0 Bin the cache for no token yet");
+        assert.equal(await columns(), 0);
+        await reader.click(".buttons button:last-child", "kv-growth");
+        await until("the prompt", async () => (await columns()) === 10);
+        const { reading } = { reading: ask({ model: "llama-3.1-8b", context: 10 }).readings.kv_bytes_per_sequence };
+        assert.equal(await counter(), `${reading.value.toFixed(2)} ${reading.unit}in the cache for 10 tokens`);
+        assert.match(await text("kv-growth", ".sentence"), /^Prefill\. All 10 tokens .* 32 layers .* 1\.31 MB\.$/);
+        await reader.click(".buttons button:last-child", "kv-growth");
+        await until("a token", async () => (await columns()) === 11);
+        assert.match(await text("kv-growth", ".sentence"), /^Decode\. “As” .* 128 KiB more/);
+      });
+
+      it("scrubs by keyboard, to the end and back", async () => {
+        await open("/growth.html", "kv-growth");
+        await within(() => document.querySelector("kv-growth").shadowRoot.querySelector("#scrub").focus());
+        await page.press("End");
+        await until("the end", async () => (await columns()) === 22);
+        assert.match(await text("kv-growth", ".sentence"), /finished.*8,192 tokens it is 1\.07 GB/);
+        assert.equal(await within(() => document.querySelector("kv-growth").getAttribute("step")), "13");
+        await page.press("Home");
+        await until("the start", async () => (await columns()) === 0);
+      });
+
+      it("plays, pauses and goes on", async () => {
+        await open("/growth.html", "kv-growth");
+        await reader.click(".buttons button", "kv-growth");
+        await until("three tokens written", async () => (await columns()) >= 13);
+        await reader.click(".buttons button", "kv-growth");
+        const held = await columns();
+        await wait(1000);
+        assert.equal(await columns(), held);
+      });
+
+      it("takes its state from a link, and gives it as one", async () => {
+        await open("/growth.html", "kv-growth", "#kv-growth.step=4&kv-growth.model=qwen3-8b");
+        assert.equal(await columns(), 13);
+        assert.match(await text("kv-growth", ".axis"), /^36 layers/);
+        const link = await within(() => document.querySelector("kv-growth").link);
+        assert.match(link, /#kv-growth\.step=4&kv-growth\.model=qwen3-8b$/);
+        // Without leave to write to the clipboard, the link stands there to be taken.
+        await within(() => {
+          Object.defineProperty(navigator, "clipboard", { configurable: true, value: undefined });
+        });
+        await reader.click(".copy", "kv-growth");
+        const shown = await until("the link", () =>
+          within(() => document.querySelector("kv-growth").shadowRoot.querySelector(".address:not([hidden])")?.value),
+        );
+        assert.equal(shown, link);
+      });
+
+      it("follows a calculator", async () => {
+        await open("/following.html", "kv-growth");
+        assert.match(await text("kv-growth", ".axis"), /^80 layers/);
+        await within(() => document.querySelector("kv-capacity").setAttribute("model", "qwen3-8b"));
+        await until("the other model", async () => (await text("kv-growth", ".axis")).startsWith("36 layers"));
+        assert.deepEqual(await complaints(), []);
+      });
+
+      it("says what is wrong with what it was given", async () => {
+        await open("/growth.html", "kv-growth");
+        await within(() => document.querySelector("kv-growth").setAttribute("model", "no-such-model"));
+        await until("the complaint", async () => (await text("kv-growth", ".problem")).includes("no-such-model"));
+        await within(() => document.querySelector("kv-growth").setAttribute("model", "llama-3.1-8b"));
+        await until("none", async () => (await text("kv-growth", ".problem")) === "");
+      });
+    });
+  });
+}

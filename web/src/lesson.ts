@@ -1,0 +1,71 @@
+/**
+ * The lesson's elements come in a third script, which is loaded when one of their tags comes near the view, or at once
+ * where the page's link has the state of one. It takes what it shares with the first script from here.
+ */
+import base from "./base.css";
+import { adopt, announce, speechOf } from "./dom.js";
+import { loadFullKernel, loadKernel, needsFull } from "./kernel.js";
+import css from "./kv-capacity.css";
+import { fromText, KEYS, toText } from "./request-text.js";
+import { stopsUpTo } from "./stops.js";
+import { addEnglish } from "./words.js";
+
+const TAGS = "growth,formula,curve,levers,attention,memory,paging,quiz,interview".replace(/\w+/g, "kv-$&");
+
+const kit = {
+  /** The style sheets that every element adopts. */
+  styles: [base, css],
+  KEYS,
+  fromText,
+  toText,
+  adopt,
+  announce,
+  speechOf,
+  stopsUpTo,
+  loadKernel,
+  loadFullKernel,
+  needsFull,
+  addEnglish,
+};
+
+/** What the third script shares with the first. */
+export type Kit = typeof kit;
+
+/** The number is that of this meeting point's form. */
+const KIT = Symbol.for("kv-capacity.kit.1");
+const page = globalThis as { [KIT]?: Kit };
+
+/** Watches the page for the lesson's tags. `load` fetches the third script; the first copy of the script sees to it. */
+export function provideLesson(load: () => Promise<unknown>): void {
+  if (page[KIT] || !globalThis.customElements) return;
+  page[KIT] = kit;
+  const near = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting && !location.hash.includes(`${target.id || target.localName}.`)) continue;
+        near.disconnect();
+        load().then(
+          () => inserted.disconnect(),
+          (error) => console.warn(`kv-capacity: ${error}`),
+        );
+        return;
+      }
+    },
+    { rootMargin: "100%" },
+  );
+  const look = (root: ParentNode) => {
+    for (const tag of root.querySelectorAll(TAGS)) if (!tag.matches(":defined")) near.observe(tag);
+  };
+  const inserted = new MutationObserver((records) => {
+    for (const { addedNodes } of records) {
+      for (const node of addedNodes) if (node.parentElement && "matches" in node) look(node.parentElement);
+    }
+  });
+  const start = () => {
+    look(document);
+    inserted.observe(document, { childList: true, subtree: true });
+  };
+  // A page that holds all in one file has the third script at its end.
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+}

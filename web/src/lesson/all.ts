@@ -1,0 +1,13 @@
+/** The third script: the lesson's elements, their styles and their English words. */
+import words from "../../locales/en-lesson.json";
+import { kit } from "./kit.js";
+import { KvGrowth } from "./kv-growth.js";
+
+kit.addEnglish(words);
+
+const elements = {
+  "kv-growth": KvGrowth,
+};
+for (const [name, element] of Object.entries(elements)) {
+  if (!customElements.get(name)) customElements.define(name, element);
+}

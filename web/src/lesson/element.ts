@@ -1,0 +1,300 @@
+/**
+ * What the lesson's elements share. An element's attributes are its state: the request's keys, its own few, `for` (the id
+ * of a <kv-capacity> that it follows) and `lang`. A subclass names its own keys, builds its nodes once and shows the
+ * state as often as it changes.
+ */
+import type { Answer, Catalogue, Failure, Kernel, Request } from "../contract.js";
+import type { KvCapacity } from "../kv-capacity.js";
+import { h, mark, say, sayRich } from "../nodes.js";
+import type { Speech, Values } from "../words.js";
+import { kit } from "./kit.js";
+import css from "./lesson.css";
+
+const DEFAULT_MODEL = "llama-3.1-8b";
+/** How long a link is said to be copied, in milliseconds. */
+const COPIED = 2000;
+
+export type RequestKey = (typeof kit.KEYS)[number];
+
+/** The attributes of an element: a request's keys and its own, which are its state, and those that are not. */
+export const attributes = (...own: string[]): string[] => [...own, ...kit.KEYS, "for", "lang"];
+
+export abstract class LessonElement extends HTMLElement {
+  /** Its own styles, beside those that all share. */
+  static readonly css: string = "";
+
+  protected speech!: Speech;
+  protected kernel!: Kernel;
+  protected readonly root: ShadowRoot = this.attachShadow({ mode: "open" });
+
+  #base: HTMLElement | null = null;
+  #problem!: HTMLElement;
+  #complaint = "";
+  #trouble!: HTMLElement;
+  #queued = false;
+  #started = false;
+  #full: Promise<unknown> | null = null;
+  #lacking = false;
+  #linked: KvCapacity | null = null;
+  #announceReady!: () => void;
+
+  /** Resolves once the first state is shown. */
+  readonly ready: Promise<void> = new Promise((resolve) => {
+    this.#announceReady = resolve;
+  });
+
+  /** The element's nodes; called once a language. */
+  protected abstract build(): Node[];
+  /** Shows the state as it stands; called after any change of it. */
+  protected abstract show(): void;
+
+  // ---- state ---------------------------------------------------------------------------------------------------------
+
+  /** The calculator that `for` names, once it has answered. */
+  protected get linked(): KvCapacity | null {
+    return this.#linked?.plan ? this.#linked : null;
+  }
+
+  /** The request: what the linked calculator asks, and what the element's own attributes say over it. */
+  get request(): Request {
+    const linked = this.linked?.request;
+    const request: Record<string, unknown> = { ...linked };
+    for (const key of kit.KEYS) {
+      const text = this.getAttribute(key);
+      if (text !== null) request[key] = kit.fromText(key, text);
+    }
+    if (request.config === undefined) request.model ??= DEFAULT_MODEL;
+    return request as Request;
+  }
+
+  /** The state as a link carries it, such as `model=llama-3.1-8b&step=3`. */
+  get state(): string {
+    const out = new URLSearchParams();
+    for (const key of this.#keys) {
+      const text = this.getAttribute(key);
+      if (text !== null) out.set(key, text);
+    }
+    return out.toString();
+  }
+
+  set state(state: string) {
+    const given = new URLSearchParams(state);
+    for (const key of this.#keys) mark(this, key, given.get(key));
+  }
+
+  get #keys(): string[] {
+    const { observedAttributes } = this.constructor as unknown as { observedAttributes: string[] };
+    return observedAttributes.filter((key) => key !== "for" && key !== "lang");
+  }
+
+  /** Of an attribute that holds a whole number; `fallback` where it holds none. */
+  protected whole(name: string, fallback: number): number {
+    const text = this.getAttribute(name)?.trim() ?? "";
+    return /^\d{1,15}$/.test(text) ? Number(text) : fallback;
+  }
+
+  /** What goes before a key in a link, so that every element on a page has its own. */
+  get #name(): string {
+    return this.id || this.localName;
+  }
+
+  /** The page's address with the state of this element, and of the calculator that it follows. */
+  get link(): string {
+    const shared = this.linked ?? document.querySelector<KvCapacity>("kv-capacity[link]");
+    const own = [...new URLSearchParams(this.state)].map(([key, text]) => [`${this.#name}.${key}`, text]);
+    if (own.length === 0) own.push([`${this.#name}.`, ""]);
+    const out = new URLSearchParams([...(shared ? new URLSearchParams(shared.state) : []), ...own]);
+    return `${location.href.replace(/#.*/s, "")}#${out}`;
+  }
+
+  #readLink(): void {
+    const prefix = `${this.#name}.`;
+    const given = [...new URLSearchParams(location.hash.slice(1))].filter(([key]) => key.startsWith(prefix));
+    if (given.length === 0) return;
+    for (const [key, text] of given) {
+      const own = key.slice(prefix.length);
+      if (this.#keys.includes(own)) mark(this, own, text);
+    }
+    // Whoever follows a link wants to see what it is about.
+    this.ready.then(() => this.scrollIntoView({ block: "center" }));
+  }
+
+  // ---- life ----------------------------------------------------------------------------------------------------------
+
+  connectedCallback(): void {
+    if (!this.#started) this.#readLink();
+    this.#speak();
+    this.#follow();
+    if (this.#started) this.#queue();
+    else kit.loadKernel().then(this.#start, this.#fail);
+  }
+
+  disconnectedCallback(): void {
+    this.#linked?.removeEventListener("kv-shown", this.#queue);
+    this.#linked = null;
+  }
+
+  adoptedCallback(): void {
+    this.#adopt();
+  }
+
+  attributeChangedCallback(name: string): void {
+    if (!this.#base) return;
+    if (name === "lang") this.#speak();
+    if (name === "for") this.#follow();
+    this.#queue();
+  }
+
+  #adopt(): void {
+    kit.adopt(this.root, ...kit.styles, css, (this.constructor as typeof LessonElement).css);
+  }
+
+  #follow(): void {
+    this.#linked?.removeEventListener("kv-shown", this.#queue);
+    const id = this.getAttribute("for");
+    const tag = id === null ? null : document.getElementById(id);
+    this.#linked = tag?.localName === "kv-capacity" ? (tag as KvCapacity) : null;
+    if (id !== null && !this.#linked) console.warn(`${this.localName}: there is no <kv-capacity id="${id}">`);
+    this.#linked?.addEventListener("kv-shown", this.#queue);
+  }
+
+  /** Builds the element, anew where the language around it has changed. */
+  #speak(): void {
+    const speech = kit.speechOf(this);
+    if (this.#base && speech === this.speech) return;
+    this.speech = speech;
+    this.#adopt();
+    this.#problem = h("p", { class: "problem" });
+    this.#trouble = h("p", { class: "trouble", role: "alert" });
+    this.#base = h(
+      "div",
+      { class: this.#started ? "kv" : "kv waiting", lang: speech.language, dir: speech.direction },
+      h("div", { class: "example" }, h("slot")),
+      this.#trouble,
+      h("div", { class: "body" }, ...this.build(), this.#problem, this.#copyButton()),
+    );
+    this.root.replaceChildren(this.#base);
+  }
+
+  #start = async (kernel: Kernel): Promise<void> => {
+    // A calculator that is followed has the first word.
+    if (this.#linked) await Promise.race([this.#linked.ready, new Promise((resolve) => setTimeout(resolve, 2000))]);
+    if (this.#started) return;
+    this.#started = true;
+    this.kernel = kernel;
+    this.#show();
+  };
+
+  #fail = (error: unknown): void => {
+    const { trouble = "failed", message } = error as { trouble?: string; message?: string };
+    sayRich(this.#trouble, this.speech.stretches(`trouble.${trouble}`, { detail: message ?? String(error) }));
+    if (this.#base) this.#base.className = "kv failed";
+  };
+
+  /** One showing for any number of attributes that are set together. */
+  #queue = (): void => {
+    if (this.#queued || !this.#started) return;
+    this.#queued = true;
+    queueMicrotask(() => {
+      this.#queued = false;
+      this.#show();
+    });
+  };
+
+  #show(): void {
+    this.#complaint = "";
+    this.show();
+    if (this.#complaint && this.#complaint !== this.#problem.textContent) this.announce(this.#complaint);
+    say(this.#problem, this.#complaint);
+    // An element that waits for the full kernel is shown when that has come.
+    if (this.#full) return;
+    if (this.#base) this.#base.className = "kv";
+    this.#announceReady();
+  }
+
+  // ---- asking ----------------------------------------------------------------------------------------------------------
+
+  protected get catalogue(): Catalogue {
+    return this.kernel.catalogue();
+  }
+
+  /**
+   * The kernel's answer. Null where there is none, which is then said, or where the full kernel is still to come: the
+   * element is shown again once it is there.
+   */
+  protected ask(request: Request): Answer | null {
+    const answer: Answer | Failure = this.kernel.plan(request);
+    if (!("error" in answer)) return answer;
+    if (!kit.needsFull(answer)) this.complain(this.speech.text("error.other", { ...answer.error }));
+    else if (this.#lacking) this.complain(this.speech.text("more-missing"));
+    else this.#fetchFull();
+    return null;
+  }
+
+  #fetchFull(): void {
+    this.#full ??= kit
+      .loadFullKernel()
+      .then(
+        (kernel) => {
+          this.kernel = kernel;
+        },
+        () => {
+          this.#lacking = true;
+        },
+      )
+      .then(() => {
+        this.#full = null;
+        this.#show();
+      });
+  }
+
+  // ---- words ---------------------------------------------------------------------------------------------------------
+
+  protected word(key: string, values: Values = {}): string {
+    return this.speech.text(key, values);
+  }
+
+  /** One of an answer's readings, as text. */
+  protected size(plan: Answer, name: string, precision: "spoken" | "three" = "spoken"): string {
+    const reading = plan.readings[name];
+    return reading ? this.speech.reading(reading, precision) : this.word("none");
+  }
+
+  /** Says what is wrong with the state that is being shown. */
+  protected complain(text: string): void {
+    this.#complaint = text;
+  }
+
+  /** Through the one polite region of the page, once nothing changes any more. */
+  protected announce(text: string): void {
+    kit.announce(text);
+  }
+
+  #copyButton(): HTMLElement {
+    const name = h("span", {}, this.word("link.copy"));
+    const button = h("button", { type: "button", class: "plain copy" }, name);
+    const shown = h("input", {
+      type: "text",
+      class: "exact address",
+      readonly: "",
+      "aria-label": this.word("link.label"),
+    });
+    shown.hidden = true;
+    button.addEventListener("click", async () => {
+      const { link } = this;
+      try {
+        await navigator.clipboard.writeText(link);
+        shown.hidden = true;
+        say(name, this.word("link.copied"));
+        this.announce(this.word("link.copied"));
+        setTimeout(() => say(name, this.word("link.copy")), COPIED);
+      } catch {
+        // A page from disk or in a frame may not write to the clipboard: the link is there to be taken by hand.
+        shown.hidden = false;
+        shown.value = link;
+        shown.select();
+      }
+    });
+    return h("p", { class: "foot" }, button, shown);
+  }
+}

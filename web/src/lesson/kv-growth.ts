@@ -1,0 +1,205 @@
+/**
+ * <kv-growth>: a prompt is read at once and an answer is written token by token, while the cache grows by one column a
+ * token. Attributes beside the model's: `step` (0: nothing read, 1: the prompt read, then one a token written), `prompt`
+ * and `answer` (tokens separated by spaces).
+ */
+import type { Answer } from "../contract.js";
+import { h, mark, say, sayRich } from "../nodes.js";
+import { attributes, LessonElement } from "./element.js";
+import css from "./kv-growth.css";
+import { button, field, offerModels, still, svg } from "./parts.js";
+
+/** Milliseconds a token, about as fast as a person reads along. */
+const PACE = 650;
+/** Kinds of layers that keep something for every token. */
+const GROWING = new Set(["full", "window", "chunked", "latent", "compressed"]);
+
+export class KvGrowth extends LessonElement {
+  static readonly observedAttributes = attributes("step", "prompt", "answer");
+  static override readonly css = css;
+
+  #model!: HTMLSelectElement;
+  #tokens!: HTMLElement;
+  #grid!: SVGSVGElement;
+  #layers!: HTMLElement;
+  #size!: HTMLElement;
+  #count!: HTMLElement;
+  #sentence!: HTMLElement;
+  #scrub!: HTMLInputElement;
+  #play!: HTMLButtonElement;
+  #forward!: HTMLButtonElement;
+  #timer: ReturnType<typeof setInterval> | undefined;
+  #drawn = "";
+
+  /** The tokens of prompt and answer. */
+  #texts(): { prompt: string[]; answer: string[] } {
+    const split = (key: "prompt" | "answer") =>
+      (this.getAttribute(key)?.trim() || this.word(`growth.${key}`)).split(/\s+/);
+    return { prompt: split("prompt"), answer: split("answer") };
+  }
+
+  /** The number of tokens that the cache holds after a step. */
+  #held(step: number): number {
+    return step === 0 ? 0 : this.#texts().prompt.length + step - 1;
+  }
+
+  get #last(): number {
+    return 1 + this.#texts().answer.length;
+  }
+
+  get #step(): number {
+    return Math.min(this.whole("step", 0), this.#last);
+  }
+
+  override disconnectedCallback(): void {
+    super.disconnectedCallback();
+    this.pause();
+  }
+
+  protected build(): Node[] {
+    this.#model = h("select", { autocomplete: "off" });
+    this.#model.addEventListener("change", () => {
+      mark(this, "model", this.#model.value);
+      this.#tell();
+    });
+    this.#scrub = h("input", { type: "range", min: "0", step: "1", autocomplete: "off" });
+    this.#scrub.addEventListener("input", () => this.#go(this.#scrub.valueAsNumber));
+    this.#scrub.addEventListener("change", () => this.#tell());
+    this.#play = button(this.word("growth.play"), () => (this.#timer ? this.pause() : this.play()), "button first");
+    this.#forward = button(this.word("growth.step"), () => {
+      this.pause();
+      this.#go(this.#step === this.#last ? 0 : this.#step + 1);
+      this.#tell();
+    });
+    this.#tokens = h("ol", { class: "tokens", role: "list", "aria-label": this.word("growth.tokens") });
+    this.#grid = svg("svg", { class: "grid", preserveAspectRatio: "none", "aria-hidden": "true" });
+    this.#layers = h("span");
+    this.#size = h("b");
+    this.#count = h("span");
+    this.#sentence = h("p", { class: "sentence" });
+    this.#drawn = "";
+    const key = (kind: string) =>
+      h("li", {}, h("span", { class: `swatch ${kind}`, "aria-hidden": "true" }), this.word(`growth.${kind}`));
+    const scrub = field(this.word("growth.scrub"), this.#scrub, "scrub");
+    scrub.classList.add("scrub");
+    return [
+      h(
+        "div",
+        { class: "row" },
+        field(this.word("model"), this.#model, "model"),
+        h("div", { class: "buttons" }, this.#play, this.#forward),
+        scrub,
+      ),
+      h(
+        "div",
+        { class: "picture" },
+        this.#tokens,
+        this.#grid,
+        h("p", { class: "axis" }, this.#layers, h("span", {}, this.word("growth.axis"))),
+      ),
+      h("ul", { class: "keys", role: "list" }, key("k"), key("v")),
+      h("p", { class: "counter" }, this.#size, this.#count),
+      this.#sentence,
+    ];
+  }
+
+  /** Runs through the steps, from the start once the end is reached. */
+  play(): void {
+    if (this.#timer || still()) return;
+    if (this.#step === this.#last) this.#go(0);
+    say(this.#play, this.word("growth.pause"));
+    this.#timer = setInterval(() => {
+      this.#go(this.#step + 1);
+      if (this.#step === this.#last) this.pause();
+    }, PACE);
+  }
+
+  pause(): void {
+    if (!this.#timer) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    say(this.#play, this.word("growth.play"));
+    this.#tell();
+  }
+
+  #go(step: number): void {
+    mark(this, "step", String(step));
+  }
+
+  /** Says the state once it is shown. */
+  #tell(): void {
+    queueMicrotask(() => this.announce(this.#sentence.textContent ?? ""));
+  }
+
+  protected show(): void {
+    const request = this.request;
+    const step = this.#step;
+    const held = this.#held(step);
+    const plan = this.ask({ ...request, context: Math.max(held, 1) });
+    const whole = this.ask(request);
+    if (!plan || !whole) return;
+    offerModels(this.#model, this.catalogue, plan.model.id || "+", plan.model.name || this.word("own-model"));
+    this.#draw(plan, held);
+    this.#scrub.max = String(this.#last);
+    this.#scrub.value = String(step);
+    const part = this.#last === 0 ? 0 : step / this.#last;
+    this.#scrub.style.setProperty("--filled", `${100 * part}%`);
+    mark(this.#scrub, "aria-valuetext", this.word("tokens", { n: held }));
+    this.#play.hidden = still();
+    say(this.#forward, this.word(step === this.#last ? "growth.again" : "growth.step"));
+    const size = held === 0 ? this.word("growth.nothing") : this.size(plan, "kv_bytes_per_sequence");
+    say(this.#size, size);
+    say(this.#count, this.word("growth.count", { n: held }));
+    const { prompt, answer } = this.#texts();
+    const phase = step === 0 ? "empty" : step === 1 ? "prefill" : step < this.#last ? "decode" : "done";
+    const values = {
+      n: prompt.length,
+      layers: plan.model.layer_count,
+      word: answer[step - 2] ?? "",
+      token: this.size(plan, "kv_bytes_per_token"),
+      size,
+      context: whole.context,
+      whole: this.size(whole, "kv_bytes_per_sequence"),
+    };
+    sayRich(this.#sentence, this.speech.stretches(`growth.${phase}`, values));
+  }
+
+  /** Draws the columns that there can be, and marks those that are there. */
+  #draw(plan: Answer, held: number): void {
+    const { prompt, answer } = this.#texts();
+    const texts = [...prompt, ...answer];
+    const { layers, layer_count: rows } = plan.model;
+    const drawn = JSON.stringify([layers, texts]);
+    if (drawn !== this.#drawn) {
+      this.#drawn = drawn;
+      this.#tokens.replaceChildren(...texts.map((text) => h("li", {}, text)));
+      mark(this.#grid, "viewBox", `0 0 ${texts.length} ${rows}`);
+      // The rows of a column that hold a key and a value, from the first layer down.
+      const stretches: [number, number][] = [];
+      let at = 0;
+      for (const { kind, count } of layers) {
+        if (GROWING.has(kind)) stretches.push([at, count]);
+        at += count;
+      }
+      const half = (class_: string, x: number) =>
+        svg("path", { class: class_, d: stretches.map(([y, tall]) => `M${x} ${y}h.43v${tall}h-.43z`).join("") });
+      const lines = Array.from({ length: rows - 1 }, (_, i) => `M0 ${i + 1}H${texts.length}`).join("");
+      this.#grid.replaceChildren(
+        ...texts.map((_, i) => svg("g", { class: "column" }, half("k", i + 0.05), half("v", i + 0.52))),
+        svg("path", { class: "lines", d: lines, "stroke-width": rows > 64 ? 0.5 : 1 }),
+      );
+      say(this.#layers, this.word("layers", { n: rows }));
+    }
+    texts.forEach((_, i) => {
+      this.#tokens.children[i]?.classList.toggle("in", i < held);
+      this.#tokens.children[i]?.classList.toggle("written", i >= prompt.length && i < held);
+      this.#grid.children[i]?.classList.toggle("in", i < held);
+    });
+  }
+}
+
+declare global {
+  interface HTMLElementTagNameMap {
+    "kv-growth": KvGrowth;
+  }
+}
