@@ -219,14 +219,20 @@ Fields::Fields(const Value& root) : root_(root) {
   family_ = find_family(model_type_);
 }
 
-const Fields::Hit& Fields::lookup(Label name) {
-  // Names are literals, so the same question comes from the same place.
-  for (const Known& known : looked_up_) {
-    if (known.name == name) return known.hit;
+Fields::Known& Fields::lookup(Label name) {
+  // Names are literals, so the same question comes with the same address: layer after layer, hence the guess.
+  unsigned char& guess = guess_[(reinterpret_cast<std::uintptr_t>(name) * 2654435761u >> 16) % guess_.size()];
+  if (guess != 0 && looked_up_[guess - 1u].name == name) return looked_up_[guess - 1u];
+  for (std::size_t i = 0; i < looked_up_.size() && i < 255; ++i) {
+    if (looked_up_[i].name != name) continue;
+    guess = static_cast<unsigned char>(i + 1);
+    return looked_up_[i];
   }
-  const auto keep = [&](Hit hit) -> const Hit& {
-    looked_up_.push_back({name, std::move(hit)});
-    return looked_up_.back().hit;
+  const auto keep = [&](Hit hit) -> Known& {
+    const Value* const said = hit.value;
+    const bool open = said == nullptr || (said->is(Kind::string) && said->text == "auto");
+    looked_up_.push_back({name, std::move(hit), open ? find_default(model_type_, name) : nullptr});
+    return looked_up_.back();
   };
   const Spellings* const row = spellings_of(name);
   const std::size_t depth = row != nullptr && row->outside ? levels_.size() : 1;
@@ -254,18 +260,20 @@ void Fields::use(const Hit& hit) {
   used_.push_back({hit.path, show(*hit.value), {}});
 }
 
-const Value* Fields::find(Label name) { return lookup(name).value; }
+const Value* Fields::find(Label name) { return lookup(name).hit.value; }
 
 const Value* Fields::get(Label name) {
-  const Hit& hit = lookup(name);
-  if (hit.value == nullptr || hit.value->is(Kind::null)) return nullptr;
-  if (hit.value->is(Kind::string) && hit.value->text == "auto") return nullptr;
-  use(hit);
-  return hit.value;
+  Known& known = lookup(name);
+  const Value* const value = known.hit.value;
+  if (value == nullptr || value->is(Kind::null)) return nullptr;
+  if (value->is(Kind::string) && value->text == "auto") return nullptr;
+  if (!known.noted) use(known.hit);
+  known.noted = true;
+  return value;
 }
 
 std::string Fields::path_of(Label name) {
-  const Hit& hit = lookup(name);
+  const Hit& hit = lookup(name).hit;
   return hit.value != nullptr ? hit.path : levels_.front().path + std::string(name);
 }
 
@@ -285,11 +293,10 @@ void Fields::defaulted(Label name, u64 value, Label source) {
 }
 
 const FieldDefault* Fields::fall_back(Label name) {
-  const Value* const said = lookup(name).value;
-  if (said != nullptr && !(said->is(Kind::string) && said->text == "auto")) return nullptr;
-  const FieldDefault* const row = find_default(model_type_, name);
-  if (row != nullptr) defaulted(name, row->value, row->source);
-  return row;
+  Known& known = lookup(name);
+  if (known.fallback != nullptr && !known.noted) defaulted(name, known.fallback->value, known.fallback->source);
+  known.noted = known.noted || known.fallback != nullptr;
+  return known.fallback;
 }
 
 u64 Fields::read_whole(const Value& value, std::string_view path, u64 max) {
@@ -300,7 +307,7 @@ u64 Fields::read_whole(const Value& value, std::string_view path, u64 max) {
 }
 
 u64 Fields::whole(Label name, u64 max) {
-  if (const Value* const value = get(name)) return read_whole(*value, path_of(name), max);
+  if (const Value* const value = get(name)) return read_whole(*value, lookup(name).hit.path, max);
   const FieldDefault* const row = fall_back(name);
   if (row == nullptr) return 0;
   u64 number = 0;
@@ -311,7 +318,7 @@ u64 Fields::whole(Label name, u64 max) {
 u64 Fields::need(Label name, u64 max) {
   const u64 number = whole(name, max);
   if (number == 0 && !error_) {
-    if (lookup(name).value != nullptr && !lookup(name).value->is(Kind::null)) {
+    if (lookup(name).hit.value != nullptr && !lookup(name).hit.value->is(Kind::null)) {
       refuse(ErrorCode::out_of_range, name, "is 0: at least 1 is accepted");
     } else {
       refuse(ErrorCode::missing, name,
@@ -325,7 +332,7 @@ bool Fields::truth(Label name, bool fallback) {
   const Value* const value = get(name);
   if (value != nullptr) {
     if (value->is(Kind::boolean)) return value->truth;
-    return read_whole(*value, path_of(name), 1) != 0;
+    return read_whole(*value, lookup(name).hit.path, 1) != 0;
   }
   const FieldDefault* const row = fall_back(name);
   return row != nullptr ? row->value == "true" : fallback;
@@ -347,7 +354,7 @@ std::optional<u64> Fields::whole_at(Label name, u64 index, u64 max) {
     const u64 number = whole(name, max);
     return number != 0 ? std::optional<u64>(number) : std::nullopt;
   }
-  if (!value->is(Kind::array)) return read_whole(*value, path_of(name), max);
+  if (!value->is(Kind::array)) return read_whole(*value, lookup(name).hit.path, max);
   u64 at = 0;
   for (const Value& element : *value) {
     if (at++ != index) continue;

@@ -40,7 +40,22 @@ export interface ModelObject {
   name?: string;
   parameters?: number;
   max_context?: number;
-  native_weights?: string;
+  /** null: stored in a format that is not known. */
+  native_weights?: string | null;
+  /** Bytes of the checkpoint as it is stored; computed rather than read from a file where `…_estimated`. */
+  weight_bytes?: number;
+  weight_bytes_estimated?: boolean;
+  /** Cache format that the checkpoint asks for. */
+  native_cache?: string;
+  family?: string;
+  source?: string;
+  active_parameters?: number;
+  query_heads?: number;
+  vocabulary?: number;
+  multimodal?: boolean;
+  layer_count?: number;
+  /** Codes of what the reader should know of it. */
+  notes?: string[];
   layers: LayerRun[];
 }
 

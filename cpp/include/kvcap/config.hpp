@@ -124,7 +124,13 @@ class Fields {
     const json::Value* value = nullptr;
     std::string path;
   };
-  const Hit& lookup(Label name);
+  struct Known {
+    Label name;
+    Hit hit;
+    const FieldDefault* fallback;  ///< of the model's type, where the config says nothing
+    bool noted = false;            ///< stands among the used or defaulted fields
+  };
+  Known& lookup(Label name);
   void use(const Hit& hit);
   u64 read_whole(const json::Value& value, std::string_view path, u64 max);
   const FieldDefault* fall_back(Label name);
@@ -133,11 +139,8 @@ class Fields {
   std::vector<Level> levels_;  ///< the language model first, then what it stands in
   std::string model_type_;
   const Family* family_ = nullptr;
-  struct Known {
-    Label name;
-    Hit hit;
-  };
   std::vector<Known> looked_up_;
+  std::array<unsigned char, 256> guess_{};  ///< by address of the name: its place in looked_up_, from 1
   std::vector<const json::Value*> read_;
   std::vector<ImportedField> used_, defaulted_;
   std::optional<Error> error_;
