@@ -34,6 +34,8 @@ const PAGES = {
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' data:; connect-src 'none'; require-trusted-types-for 'script'; trusted-types kv-capacity",
     },
   },
+  "/formula.html": html('<kv-formula for="c"></kv-formula><kv-capacity id="c"></kv-capacity>'),
+  "/latent.html": html('<kv-formula model="deepseek-v3"></kv-formula>'),
   "/following.html": html(
     '<kv-capacity id="c" model="llama-3-70b" gpus="4"></kv-capacity><kv-growth for="c"></kv-growth>',
   ),
@@ -189,6 +191,90 @@ for (const [name, launch] of Object.entries(browsers)) {
         await until("the complaint", async () => (await text("kv-growth", ".problem")).includes("no-such-model"));
         await within(() => document.querySelector("kv-growth").setAttribute("model", "llama-3.1-8b"));
         await until("none", async () => (await text("kv-growth", ".problem")) === "");
+      });
+    });
+
+    describe("<kv-formula>", () => {
+      const result = () => text("kv-formula", ".result");
+      const type = async (id, number) => {
+        await within((id) => {
+          const input = document.querySelector("kv-formula").shadowRoot.querySelector(`#${id}`);
+          input.scrollIntoView({ block: "center" });
+          input.focus();
+          input.select();
+        }, id);
+        await page.type(String(number));
+      };
+
+      it("multiplies what the model's config says", async () => {
+        await open("/formula.html", "kv-formula");
+        assert.equal(await result(), "128 KiB2 × 32 × 8 × 128 × 2 = 131,072 bytes a token");
+        assert.match(await text("kv-formula", ".sentence"), /8,192 tokens keeps 1\.07 GB/);
+      });
+
+      it("takes a number typed in place, and goes back", async () => {
+        await open("/formula.html", "kv-formula");
+        await type("kv-heads", 32);
+        await until("four times as much", async () => (await result()).startsWith("512 KiB"));
+        assert.equal(await within(() => document.querySelector("kv-formula").getAttribute("kv_heads")), "32");
+        await reader.click(".hint .plain", "kv-formula");
+        await until("the model's own", async () => (await result()).startsWith("128 KiB"));
+      });
+
+      it("takes a number dragged sideways", async () => {
+        await open("/formula.html", "kv-formula");
+        const from = await reader.middle("#layers", "kv-formula");
+        await page.drag(from, { x: from.x + 80, y: from.y }, 16);
+        await until("16 more layers", async () => (await result()).startsWith("192 KiB2 × 48 × 8"));
+      });
+
+      it("takes formats in blocks, and one row for key and value", async () => {
+        await open("/formula.html", "kv-formula");
+        await within(() => {
+          const formula = document.querySelector("kv-formula");
+          formula.setAttribute("kv", "q4_0");
+          formula.setAttribute("rows", "1");
+        });
+        await until("both", async () => (await result()).startsWith("18 KiB32 × 8 × 128 × 18 ÷ 32 = 18,432 bytes"));
+        await open("/latent.html", "kv-formula");
+        assert.match(await result(), /61 × 576 × 2 = 70,272 bytes a token$/);
+        const { kv_bytes_per_token } = ask({ model: "deepseek-v3" });
+        assert.equal(kv_bytes_per_token, 70272);
+      });
+
+      it("refuses what is absurd, and says why", async () => {
+        await open("/formula.html", "kv-formula");
+        for (const layers of ["0", "-3", "1e30", ""]) {
+          await within((layers) => document.querySelector("kv-formula").setAttribute("layers", layers), layers);
+          await until(`a refusal of ${layers}`, async () => (await text("kv-formula", ".problem")) !== "");
+          await within(() => document.querySelector("kv-formula").removeAttribute("layers"));
+          await until("none", async () => (await text("kv-formula", ".problem")) === "");
+        }
+      });
+
+      it("lights the same factor in its calculator, and tells which", async () => {
+        await open("/formula.html", "kv-formula");
+        await within(() => {
+          window.factors = [];
+          addEventListener("kv-factor", ({ detail }) => factors.push(detail.factor));
+          document.querySelector("kv-formula").shadowRoot.querySelector("#kv-heads").focus();
+        });
+        const lit = () =>
+          within(() => {
+            const root = document.querySelector("kv-capacity").shadowRoot;
+            return [...root.querySelectorAll(".small strong, #kv")]
+              .filter((node) => getComputedStyle(node).outlineStyle === "solid" && !node.matches(":focus"))
+              .map((node) => node.id || node.textContent);
+          });
+        assert.deepEqual(await lit(), ["8 KV heads"]);
+        await page.press("Tab");
+        await page.press("Tab");
+        assert.deepEqual(await lit(), ["kv"]);
+        assert.match(await text("kv-formula", ".source"), /--kv-cache-dtype/);
+        assert.deepEqual(
+          (await within(() => window.factors)).filter((factor) => factor),
+          ["kv_heads", "head_size", "kv"],
+        );
       });
     });
   });

@@ -11,7 +11,7 @@ import { type Attached, type Host, loadMore } from "./more.js";
 import { type AuthorModel, authorModels, authorModelsIn } from "./own-models.js";
 import { fromText, KEYS, type Key, toText } from "./request-text.js";
 import { stopsUpTo } from "./stops.js";
-import { addEnglish, numeral, type Speech, type Values } from "./words.js";
+import { addEnglish, numeral, type Speech, type Stretch, type Values } from "./words.js";
 
 /** What `kv-input` and `kv-change` carry: the request, and its answer or the reason why there is none. */
 export interface CapacityDetail {
@@ -833,12 +833,12 @@ export class KvCapacity extends Base {
   #showFigures(plan: Answer): void {
     const speech = this.#speech;
     const { token, sequence, room, count } = this.#figures;
-    const put = (figure: Figure, name: string, bytes: number | null, small: string) => {
+    const put = (figure: Figure, name: string, bytes: number | null, small: Stretch[]) => {
       const reading = plan.readings[name];
       const known = reading !== undefined && bytes !== null;
       say(figure.value, known ? speech.digits(reading) : speech.text("none"));
       say(figure.unit, known ? speech.unit(reading) : "");
-      say(figure.small, small);
+      sayRich(figure.small, small);
       mark(figure.box, "title", known ? this.#bytes(bytes) : null);
     };
     // Which layers grow, and with how many heads, is what the kernel multiplied.
@@ -853,14 +853,14 @@ export class KvCapacity extends Base {
       "kv_bytes_per_token",
       plan.kv_bytes_per_token,
       growing === layers
-        ? speech.text(heads.size === 1 ? "heads-layers" : "layers", { n: shared ?? layers, layers })
-        : speech.text("growing-layers", { n: growing, layers }),
+        ? speech.stretches(heads.size === 1 ? "heads-layers" : "layers", { n: shared ?? layers, layers })
+        : speech.stretches("growing-layers", { n: growing, layers }),
     );
     put(
       sequence,
       "kv_bytes_per_sequence",
       plan.kv_bytes_per_sequence,
-      speech.text(plan.kv_fixed_bytes === 0 ? "tokens" : "tokens-fixed", {
+      speech.stretches(plan.kv_fixed_bytes === 0 ? "tokens" : "tokens-fixed", {
         n: plan.context,
         fixed: this.#size("kv_fixed_bytes", plan),
       }),
@@ -871,8 +871,8 @@ export class KvCapacity extends Base {
       "kv_memory_bytes",
       fits ? plan.kv_memory_bytes : null,
       plan.weight_bytes === null
-        ? speech.text("weights-unknown")
-        : speech.text("weights-of", { size: this.#size("weight_bytes", plan) }),
+        ? speech.stretches("weights-unknown")
+        : speech.stretches("weights-of", { size: this.#size("weight_bytes", plan) }),
     );
     const { sequences } = plan;
     say(count.value, sequences === null ? speech.text("none") : speech.number(sequences));
@@ -1015,7 +1015,7 @@ export class KvCapacity extends Base {
       if (speech.has(`of.${of}`)) return speech.text(`of.${of}`, { v, n: value });
       return kind(of) ? speech.text("of-kind", { v, kind: kind(of) }) : v;
     };
-    const term = (one: Term) => (one.op === "" ? "" : `${one.op} `) + worded(one.value, one.of);
+    const term = (one: Term) => [one.op && `${one.op} `, h("i", { class: one.of }, worded(one.value, one.of)), " "];
     this.#steps.replaceChildren(
       ...plan.derivation.map((step) => {
         const name = speech.has(`step.${step.name}`) ? speech.text(`step.${step.name}`) : step.name;
@@ -1025,7 +1025,8 @@ export class KvCapacity extends Base {
           "li",
           {},
           h("span", {}, name + part),
-          `${step.terms.map(term).join(" ")} = `,
+          ...step.terms.flatMap(term),
+          "= ",
           h("strong", {}, result),
           ...(step.rounded_down ? [`, ${speech.text("rounded-down")}`] : []),
         );

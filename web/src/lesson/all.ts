@@ -1,11 +1,13 @@
 /** The third script: the lesson's elements, their styles and their English words. */
 import words from "../../locales/en-lesson.json";
 import { kit } from "./kit.js";
+import { KvFormula } from "./kv-formula.js";
 import { KvGrowth } from "./kv-growth.js";
 
 kit.addEnglish(words);
 
 const elements = {
+  "kv-formula": KvFormula,
   "kv-growth": KvGrowth,
 };
 for (const [name, element] of Object.entries(elements)) {
