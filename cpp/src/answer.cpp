@@ -404,6 +404,10 @@ void AnswerWriter::notes() {
     note(left_out.with("low", index_keys).with("high", 2 * index_values));
   }
   if (!outcome_.weights) note({"parameters_unknown", {}});
+  if (request_.kv_heads != 0) {
+    Note changed{"kv_heads_changed", {}};
+    note(changed.with("kv_heads", request_.kv_heads));
+  }
   if (model.max_context != 0 && request_.context.count > model.max_context) {
     Note beyond{"beyond_max_context", {}};
     note(beyond.with("context", request_.context.count).with("max_context", model.max_context));

@@ -49,7 +49,7 @@ std::unexpected<Error> fail(ErrorCode code, std::string_view field, std::string_
 
 Result<Bytes> to_bytes(Wide value, std::string_view field) {
   if (value > kMaxFigure) {
-    return fail(ErrorCode::out_of_range, field,
+    return fail(kCoreKernel ? ErrorCode::unsupported : ErrorCode::out_of_range, field,
                 "comes to more than 9007199254740991 bytes (2^53 - 1), the "
                 "largest count that is kept exact");
   }

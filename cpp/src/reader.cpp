@@ -14,7 +14,8 @@ std::string Path::text() const {
 void ObjectReader::refuse(ErrorCode code, Label name, std::string_view message) {
   if (error_) return;
   if constexpr (kCoreKernel) {
-    error_.emplace(code, name, message);
+    // Only of the request's own fields: what is inside them has no words on the page either.
+    error_.emplace(*at_.name == 0 ? code : ErrorCode::unsupported, name, message);
   } else {
     const Path field{&at_, name};
     error_.emplace(code, *name == 0 ? at_.text() : field.text(), message);
@@ -30,7 +31,7 @@ u64 ObjectReader::whole(Label name, u64 fallback, u64 min, u64 max) {
   if (value == nullptr) return fallback;
   const auto read = json::to_whole(*value, {}, min, max);
   if (read) return *read;
-  refuse(read.error().code, name, read.error().message);
+  refuse(kCoreKernel ? ErrorCode::out_of_range : read.error().code, name, read.error().message);
   return fallback;
 }
 

@@ -146,6 +146,19 @@ void apply_options(Request& request) {
   }
 }
 
+/// The same model with another number of KV heads: what grouped queries save.
+void change_kv_heads(Request& request, ObjectReader& root) {
+  if (root.member("kv_heads") == nullptr) return;
+  request.kv_heads = root.whole("kv_heads", 1, 1, kMaxHeads);
+  bool any = false;
+  for (auto& run : request.model.layers) {
+    if (run.kv_heads == 0) continue;
+    run.kv_heads = static_cast<u32>(request.kv_heads);
+    any = true;
+  }
+  if (!any) root.refuse(ErrorCode::conflict, "kv_heads", "cannot be set: no layer of this model has KV heads");
+}
+
 /// Fills `request`, or says why not.
 std::optional<Error> read_request(const Value& value, const Features& features, Request& request) {
   const Path top;
@@ -178,6 +191,7 @@ std::optional<Error> read_request(const Value& value, const Features& features, 
     request.model.parameters = root.whole("parameters", 1, 1, kMaxExact);
     request.model.native_weight_bytes.reset();
   }
+  change_kv_heads(request, root);
   request.weights = root.format("weights", false, nullptr);
   if (root.member("weight_bytes") != nullptr) {
     request.weight_bytes = Bytes{root.whole("weight_bytes", 0, 0, kMaxExact)};

@@ -20,8 +20,8 @@ void check_refused(const std::string& request, const std::string& code, const st
   CHECK(answer.at("sequences") == nullptr);
 }
 
-const char* const kCounts[] = {"context",           "gpus",          "tensor_parallel",
-                               "pipeline_parallel", "data_parallel", "parameters"};
+const char* const kCounts[] = {"context",       "gpus",       "tensor_parallel", "pipeline_parallel",
+                               "data_parallel", "parameters", "kv_heads"};
 
 }  // namespace
 
@@ -98,6 +98,21 @@ TEST_CASE("sizes that contradict each other") {
                 "tensor_parallel");
   CHECK(Asked(request_for("llama-3-8b", R"("tensor_parallel":2,"pipeline_parallel":2)")).whole("deployment.gpus") == 4);
   CHECK(Asked(request_for("llama-3-8b", R"("gpus":7)")).whole("deployment.gpus") == 7);
+}
+
+TEST_CASE("another number of KV heads") {
+  const Asked own(request_for("llama-3-70b", R"("gpus":4)"));
+  const Asked each(request_for("llama-3-70b", R"("gpus":4,"kv_heads":64)"));
+  CHECK(each.whole("kv_bytes_per_token") == 8 * own.whole("kv_bytes_per_token"));
+  CHECK(each.whole("weight_bytes") == own.whole("weight_bytes"));
+  CHECK(each.text().find("kv_heads_changed") != std::string::npos);
+  CHECK(own.text().find("kv_heads_changed") == std::string::npos);
+  CHECK(Asked(request_for("llama-3-70b", R"("gpus":4,"kv_heads":8)")).whole("kv_bytes_per_token") ==
+        own.whole("kv_bytes_per_token"));
+  // In windows too, and never in what has no heads.
+  const Asked windows(request_for("gpt-oss-20b", R"("kv_heads":64)"));
+  CHECK(windows.whole("kv_bytes_per_sequence") == 8 * Asked(request_for("gpt-oss-20b")).whole("kv_bytes_per_sequence"));
+  check_refused(request_for("deepseek-v3", R"("kv_heads":8)"), "conflict", "kv_heads");
 }
 
 TEST_CASE("options") {

@@ -462,6 +462,25 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.ok(told.stale);
       assert.equal((await reader.control(".context-field .exact")).value, "many");
 
+      // What a field accepts needs no second script to be said.
+      assert.match(told.problem, /^Context length must be a whole number/);
+      assert.equal(
+        (await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name))).filter((name) =>
+          name.includes("kv-capacity-more"),
+        ).length,
+        0,
+      );
+      // That two fields contradict each other is not said by what one of them accepts.
+      await page.evaluate(() => {
+        const element = document.querySelector("kv-capacity");
+        element.context = 8192;
+        element.setAttribute("gpus", "4");
+        element.setAttribute("tensor_parallel", "3");
+      });
+      await until("the contradiction", async () =>
+        /^gpus: 4 is not tensor_parallel/.test((await reader.told()).problem),
+      );
+
       await fresh("/twice.html");
       const early = await page.evaluate(() => {
         const { plan } = document.getElementById("early");

@@ -67,6 +67,8 @@ export interface Request {
   /** Instead of `model`: a Hugging Face config.json, as object or text. */
   config?: string | object;
   parameters?: number;
+  /** In place of the model's own, in every layer that has KV heads. */
+  kv_heads?: number;
   weights?: string;
   kv?: string | { k: string; v: string };
   weight_bytes?: number;

@@ -178,11 +178,9 @@ export function refused(answer: Answer | Failure): answer is Failure {
 }
 
 /**
- * Whether the core kernel says that the full one is needed: for engines, own models, counts past its 64 bits, and to word
- * whatever is refused.
+ * Whether the core kernel leaves the answer to the full one: engines, own models, counts past its 64 bits, and the words
+ * of whatever is refused, for which its own message is empty.
  */
-export function needsFull(answer: Answer | Failure): boolean {
-  if (!refused(answer)) return false;
-  const { code, field } = answer.error;
-  return code === "unsupported" && field === "request";
+export function needsFull(answer: Answer | Failure): answer is Failure {
+  return refused(answer) && answer.error.message === "";
 }

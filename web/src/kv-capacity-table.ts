@@ -7,7 +7,7 @@
  * - `auto`: fill at once, without a button
  */
 import base from "./base.css";
-import type { Answer, Failure, Kernel, LayerRun, ModelObject, Request } from "./contract.js";
+import type { Answer, Failure, Kernel, Request } from "./contract.js";
 import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
 import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./kernel.js";
 import css from "./kv-capacity-table.css";
@@ -29,15 +29,10 @@ function requestOf(text: string): Request {
   return request as unknown as Request;
 }
 
-/** The same model as if each query head had KV heads of its own; null where nothing would change. */
-function ungrouped(plan: Answer): ModelObject | null {
+/** How many KV heads there would be if each query head had its own; null where nothing would change. */
+function ungrouped(plan: Answer): number | null {
   const heads = plan.model.query_heads;
-  const grouped = (run: LayerRun) => run.kv_heads !== undefined && heads !== null && run.kv_heads < heads;
-  if (heads === null || !plan.model.layers.some(grouped)) return null;
-  return {
-    name: plan.model.name,
-    layers: plan.model.layers.map((run) => (grouped(run) ? { ...run, kv_heads: heads } : run)),
-  };
+  return plan.model.layers.some((run) => run.kv_heads !== undefined && run.kv_heads < (heads ?? 0)) ? heads : null;
 }
 
 interface Row {
@@ -153,7 +148,9 @@ export class KvCapacityTable extends Base {
 
   #enable(): void {
     const kernel = this.#kernel;
-    if (!this.#lacking && kernel && this.#shown.some(({ request }) => needsFull(kernel.plan(request)))) {
+    const beyond = ({ request, rows }: Shown) =>
+      rows.some(({ context }) => kernel && needsFull(kernel.plan({ ...request, context })));
+    if (!this.#lacking && this.#shown.some(beyond)) {
       loadFullKernel().then(
         (full) => {
           this.#kernel = full;
@@ -273,7 +270,7 @@ export class KvCapacityTable extends Base {
     const kernel = this.#kernel;
     if (!kernel) return;
     const speech = this.#speech;
-    let telling: Answer | null = null;
+    let telling: { request: Request; plan: Answer } | null = null;
     for (const { request, rows } of this.#shown) {
       for (const row of rows) {
         const plan = kernel.plan({ ...request, context: row.context });
@@ -304,37 +301,22 @@ export class KvCapacityTable extends Base {
         if (
           plan.sequences &&
           ungrouped(plan) &&
-          (row.context === USUAL_CONTEXT || telling?.model.id !== plan.model.id)
+          (row.context === USUAL_CONTEXT || telling?.plan.model.id !== plan.model.id)
         ) {
-          telling = plan;
+          telling = { request: { ...request, context: row.context }, plan };
         }
       }
     }
-    this.#compare(kernel, telling);
+    say(this.#gqa, "");
+    if (telling) this.#compare(kernel, telling.request, telling.plan);
   }
 
   /** The line that makes grouped queries matter. */
-  #compare(kernel: Kernel, grouped: Answer | null): void {
-    const model = grouped && ungrouped(grouped);
-    if (!grouped || !model) {
-      say(this.#gqa, "");
-      return;
-    }
-    const plain = kernel.plan({
-      model,
-      ...(grouped.weight_bytes === null ? {} : { weight_bytes: grouped.weight_bytes }),
-      kv: grouped.kv,
-      gpu: grouped.gpu.id ?? { memory_bytes: grouped.gpu.memory_bytes },
-      gpus: grouped.deployment.gpus,
-      context: grouped.context,
-      engine: grouped.engine,
-    });
+  #compare(kernel: Kernel, request: Request, grouped: Answer): void {
+    const plain = kernel.plan({ ...request, kv_heads: ungrouped(grouped) ?? 1 });
     const shared = grouped.model.layers.find((run) => run.kv_heads)?.kv_heads ?? 0;
     const [before, after] = [grouped.readings.kv_bytes_per_token, !refused(plain) && plain.readings.kv_bytes_per_token];
-    if (refused(plain) || !before || !after) {
-      say(this.#gqa, "");
-      return;
-    }
+    if (refused(plain) || !before || !after) return;
     const speech = this.#speech;
     sayRich(
       this.#gqa,

@@ -68,6 +68,7 @@ export class KvCapacity extends Base {
   declare gpus: Request["gpus"];
   declare context: Request["context"];
   declare parameters: Request["parameters"];
+  declare kv_heads: Request["kv_heads"];
   declare weight_bytes: Request["weight_bytes"];
   declare tensor_parallel: Request["tensor_parallel"];
   declare pipeline_parallel: Request["pipeline_parallel"];
@@ -327,7 +328,9 @@ export class KvCapacity extends Base {
   #update(settled = true): Promise<void> | undefined {
     if (!this.#kernel) return undefined;
     const answer = this.#kernel.plan(this.request);
-    if (needsFull(answer) && !this.#lacking) return this.#more().then(() => this.#update(settled), this.#lack);
+    if (needsFull(answer) && !this.#lacking && !this.#speech.has(`error.${answer.error.field}`)) {
+      return this.#more().then(() => this.#update(settled), this.#lack);
+    }
     if (refused(answer)) {
       if (answer.error.field === "model" && document.readyState === "loading") {
         // Its author may still name the model, further down in the page.
@@ -821,9 +824,11 @@ export class KvCapacity extends Base {
     const value = (this.#request[field] ?? "") as string;
     const limits = this.#catalogue?.limits;
     const max = (field === "gpus" ? limits?.max_gpus : limits?.max_context) ?? "";
-    const key = needsFull({ error })
-      ? "more-missing"
-      : ([`error.${field}.${error.code}`, `error.${field}`].find((one) => speech.has(one)) ?? "error.other");
+    // That two fields contradict each other is not said by what each of them accepts.
+    const lone = error.code !== "conflict" && error.code !== "not_divisible";
+    const wordless = needsFull({ error });
+    const keys = [`error.${field}.${wordless ? "unknown_id" : error.code}`, ...(lone ? [`error.${field}`] : [])];
+    const key = keys.find((one) => speech.has(one)) ?? (wordless ? "more-missing" : "error.other");
     say(this.#problem, speech.text(key, { field: error.field, message: error.message, value: String(value), max }));
     this.#result.classList.add("stale");
     // Figures of another question are no answer to this one.

@@ -6,6 +6,7 @@ const COUNTS = [
   "gpus",
   "context",
   "parameters",
+  "kv_heads",
   "weight_bytes",
   "tensor_parallel",
   "pipeline_parallel",

@@ -27,12 +27,15 @@ enum class ErrorCode : unsigned char {
 [[nodiscard]] Label code_name(ErrorCode code) noexcept;
 
 #ifdef KVCAP_CORE_KERNEL
-/// The core kernel only says that somebody else has to be asked.
+/// The core kernel has no words: an empty message sends the page to the full one. The page has words of its own for a
+/// field that is wrong by itself, so that its name is told.
 struct Error {
   static constexpr ErrorCode code = ErrorCode::unsupported;
-  static constexpr std::string_view field = "request";
-  static constexpr std::string_view message = "is for the full kernel to answer";
-  constexpr Error(ErrorCode, std::string_view, std::string_view) noexcept {}
+  static constexpr std::string_view message = "";
+  std::string_view field = "request";
+  constexpr Error(ErrorCode why, std::string_view where, std::string_view) noexcept {
+    if (why == ErrorCode::out_of_range || why == ErrorCode::unknown_id) field = where;
+  }
 };
 #else
 /// Its members are defined out of line: every check in the core carries one, and their code would stand at each.

@@ -16,6 +16,7 @@ struct Request {
   std::optional<Bytes> weight_bytes;  ///< stated by the request
   Deployment deployment;
   Tokens context{8192};
+  u64 kv_heads = 0;  ///< of every layer that has KV heads, in place of the model's own; 0: the model's
   const EngineRules* engine = nullptr;
   Options options;
 };

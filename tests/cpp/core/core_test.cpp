@@ -15,9 +15,9 @@ std::string ask(std::string_view request) { return plan_json(request, textbook_f
 
 bool holds(const std::string& answer, std::string_view part) { return answer.find(part) != std::string::npos; }
 
-bool left_to_the_full_kernel(std::string_view request) {
-  return ask(request) ==
-         R"({"error":{"code":"unsupported","field":"request","message":"is for the full kernel to answer"}})";
+/// It has no words; of a field that is wrong by itself it tells the name.
+bool left_to_the_full_kernel(std::string_view request, std::string_view field = "request") {
+  return ask(request) == R"({"error":{"code":"unsupported","field":")" + std::string(field) + R"(","message":""}})";
 }
 
 }  // namespace
@@ -56,7 +56,6 @@ TEST_CASE("what the core kernel does not read is left to the full one") {
            "7",
            "\"llama-3-8b\"",
            "{}",
-           R"({"model":"no-such-model"})",
            R"({"model":"llama-3-8b"} )",
            R"({ "model":"llama-3-8b"})",
            R"({"model":"llama-3-8b",})",
@@ -67,14 +66,9 @@ TEST_CASE("what the core kernel does not read is left to the full one") {
            R"({"model":"llama-3-8b","context":08192})",
            R"({"model":"llama-3-8b","context":8192.})",
            R"({"model":"llama-3-8b","context":.5})",
-           R"({"model":"llama-3-8b","context":8.5})",
            R"({"model":"llama-3-8b","context":8e3})",
            R"({"model":"llama-3-8b","context":-1})",
-           R"({"model":"llama-3-8b","context":0})",
-           R"({"model":"llama-3-8b","context":2147483649})",
-           R"({"model":"llama-3-8b","context":"8192"})",
            R"({"model":"llama-3-8b","context":1234567890123})",
-           R"({"model":"llama-3-8b","gpus":1000001})",
            R"({"model":"llama-3-8b","x":{"x":{"x":{"x":1}}}})",
            R"({"model":{"layers":[]}})",
            R"({"config":{}})",
@@ -82,7 +76,6 @@ TEST_CASE("what the core kernel does not read is left to the full one") {
            R"({"model":"llama-3-8b","options":{"x":1}})",
            R"({"model":"llama-3-8b","options":{"reserve":1}})",
            R"({"model":"llama-3-8b","options":{"reserve":0.0123456789}})",
-           R"({"model":"llama-3-8b","kv":"q6_k"})",
            R"({"model":"llama-3-8b","kv":{"k":"bf16"}})",
        }) {
     CAPTURE(text);
@@ -90,6 +83,18 @@ TEST_CASE("what the core kernel does not read is left to the full one") {
   }
   CHECK(left_to_the_full_kernel(std::string_view("{\"model\":\"llama-3-8b\"}\0", 23)));
   CHECK(left_to_the_full_kernel("{\"model\":\"llama-3-8b\",\"x\":\"\n\"}"));
+}
+
+TEST_CASE("a field that is wrong by itself is named") {
+  CHECK(left_to_the_full_kernel(R"({"model":"no-such-model"})", "model"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","gpu":"no-such-gpu"})", "gpu"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","kv":"q6_k"})", "kv"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","context":8.5})", "context"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","context":0})", "context"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","context":2147483649})", "context"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","context":"8192"})", "context"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","gpus":1000001})", "gpus"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","gpus":4,"tensor_parallel":3})"));
 }
 
 TEST_CASE("no product wraps: what would not fit is left to the full kernel") {
