@@ -35,6 +35,8 @@ const PAGES = {
     },
   },
   "/formula.html": html('<kv-formula for="c"></kv-formula><kv-capacity id="c"></kv-capacity>'),
+  "/curve.html": html('<kv-capacity id="c"></kv-capacity><kv-curve for="c"></kv-curve>'),
+  "/kept.html": html('<kv-curve model="qwen3-8b" keep="model=llama-3.1-70b&gpus=4 model=gemma-3-27b"></kv-curve>'),
   "/latent.html": html('<kv-formula model="deepseek-v3"></kv-formula>'),
   "/following.html": html(
     '<kv-capacity id="c" model="llama-3-70b" gpus="4"></kv-capacity><kv-growth for="c"></kv-growth>',
@@ -77,6 +79,13 @@ for (const [name, launch] of Object.entries(browsers)) {
         },
         tag,
         selector,
+      );
+    /** Asks a function, which must stand alone, about an element's inside. */
+    const insideOf = (tag, fn) =>
+      within(
+        (tag, source) => new Function("root", `return (${source})(root)`)(document.querySelector(tag).shadowRoot),
+        tag,
+        String(fn),
       );
     const lessonAsked = () => site.asked.filter((path) => path === "/kv-capacity-lesson.js").length;
     const complaints = async () => [...(await within(() => window.problems)), ...page.problems];
@@ -275,6 +284,115 @@ for (const [name, launch] of Object.entries(browsers)) {
           (await within(() => window.factors)).filter((factor) => factor),
           ["kv_heads", "head_size", "kv"],
         );
+      });
+    });
+
+    describe("<kv-curve>", () => {
+      const inside = (fn) => insideOf("kv-curve", fn);
+      const slider = () => inside((root) => root.querySelector(".handle").getAttribute("aria-valuetext"));
+      const context = () => inside((root) => Number(root.querySelector(".handle").getAttribute("aria-valuenow")));
+      const lines = () =>
+        inside((root) => [...root.querySelectorAll(".lines li")].map((item) => item.querySelector("b").textContent));
+
+      it("marks the calculator's state, and follows it", async () => {
+        await open("/curve.html", "kv-curve");
+        assert.equal(await slider(), "8,192 tokens: 52 conversations fit");
+        await within(() => {
+          document.querySelector("kv-capacity").gpus = 2;
+        });
+        const { sequences } = ask({ model: "llama-3.1-8b", gpus: 2 });
+        await until("two GPUs", async () => (await slider()) === `8,192 tokens: ${sequences} conversations fit`);
+      });
+
+      it("is dragged, and the calculator goes along", async () => {
+        await open("/curve.html", "kv-curve");
+        await within(() => {
+          window.told = { input: 0, change: 0 };
+          for (const kind of ["input", "change"]) {
+            document.querySelector("kv-curve").addEventListener(`kv-${kind}`, ({ detail }) => {
+              told[kind]++;
+              told.context = detail.request.context;
+            });
+          }
+        });
+        const from = await reader.middle(".ring", "kv-curve");
+        await page.drag(from, { x: from.x + 150, y: from.y + 20 }, 12);
+        const at = await until("a longer context", async () => {
+          const now = await context();
+          return now > 8192 ? now : 0;
+        });
+        assert.equal(await within(() => document.querySelector("kv-capacity").context), at);
+        const { sequences } = ask({ model: "llama-3.1-8b", context: at });
+        assert.deepEqual(await lines(), [String(sequences)]);
+        const told = await within(() => window.told);
+        assert.ok(told.input > 2);
+        assert.deepEqual([told.change, told.context], [1, at]);
+      });
+
+      it("is moved by keys", async () => {
+        await open("/curve.html", "kv-curve");
+        await inside((root) => root.querySelector(".handle").focus());
+        await page.press("ArrowRight", 2);
+        await until("twice the context", async () => (await slider()) === "16,384 tokens: 26 conversations fit");
+        await page.press("PageDown");
+        await until("and back", async () => (await slider()) === "8,192 tokens: 52 conversations fit");
+        await page.press("End");
+        await until("the end", async () => (await slider()) === "131,072 tokens: 3 conversations fit");
+        await page.press("Home");
+        await until("the start", async () => (await context()) === 1024);
+      });
+
+      it("keeps up to three lines, and lets them go", async () => {
+        await open("/kept.html", "kv-curve");
+        const counts = ["qwen3-8b", "llama-3.1-70b", "gemma-3-27b"].map(
+          (model) => ask({ model, gpus: model === "llama-3.1-70b" ? 4 : 1 }).sequences,
+        );
+        assert.deepEqual(await lines(), counts.map(String));
+        await reader.click(".buttons .button", "kv-curve");
+        await until("a third kept", async () => (await lines()).length === 4);
+        assert.ok(await inside((root) => root.querySelector(".buttons .button").disabled));
+        const kept = await within(() => document.querySelector("kv-curve").getAttribute("keep"));
+        assert.equal(kept, "model=llama-3.1-70b&gpus=4 model=gemma-3-27b model=qwen3-8b");
+        await reader.click(".lines .plain", "kv-curve");
+        await until("one gone", async () => (await lines()).length === 3);
+      });
+
+      it("has a table of the same counts", async () => {
+        await open("/kept.html", "kv-curve");
+        await reader.click("summary", "kv-curve");
+        const rows = await until("the table", async () => {
+          const found = await inside((root) =>
+            [...root.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent)),
+          );
+          return found.length > 0 && found;
+        });
+        assert.equal(rows.length, 8);
+        const row = rows.find(([context]) => context === "32,768");
+        const count = (request) => String(ask({ ...request, context: 32768 }).sequences);
+        assert.deepEqual(row.slice(1), [
+          count({ model: "qwen3-8b" }),
+          count({ model: "llama-3.1-70b", gpus: 4 }),
+          count({ model: "gemma-3-27b" }),
+        ]);
+        // Past its own longest context a model has no count.
+        assert.equal(rows.at(-1)[1], "–");
+      });
+
+      it("is given as SVG and PNG", async () => {
+        await open("/kept.html", "kv-curve");
+        const { svg, png } = await within(async () => {
+          const curve = document.querySelector("kv-curve");
+          const bytes = new Uint8Array(await (await curve.picture("png")).arrayBuffer());
+          return {
+            svg: await (await curve.picture("svg")).text(),
+            png: { start: [...bytes.slice(1, 4)], size: bytes.length },
+          };
+        });
+        assert.match(svg, /^<svg[^>]* width="\d/);
+        assert.match(svg, /Gemma 3 27B/);
+        assert.doesNotMatch(svg, /var\(|class=/);
+        assert.equal(String.fromCharCode(...png.start), "PNG");
+        assert.ok(png.size > 5000, `${png.size} bytes`);
       });
     });
   });

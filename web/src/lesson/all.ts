@@ -1,12 +1,14 @@
 /** The third script: the lesson's elements, their styles and their English words. */
 import words from "../../locales/en-lesson.json";
 import { kit } from "./kit.js";
+import { KvCurve } from "./kv-curve.js";
 import { KvFormula } from "./kv-formula.js";
 import { KvGrowth } from "./kv-growth.js";
 
 kit.addEnglish(words);
 
 const elements = {
+  "kv-curve": KvCurve,
   "kv-formula": KvFormula,
   "kv-growth": KvGrowth,
 };

@@ -4,7 +4,7 @@
  * state as often as it changes.
  */
 import type { Answer, Catalogue, Failure, Kernel, Request } from "../contract.js";
-import type { KvCapacity } from "../kv-capacity.js";
+import type { CapacityDetail, KvCapacity } from "../kv-capacity.js";
 import { h, mark, say, sayRich } from "../nodes.js";
 import type { Speech, Values } from "../words.js";
 import { kit } from "./kit.js";
@@ -80,6 +80,20 @@ export abstract class LessonElement extends HTMLElement {
   set state(state: string) {
     const given = new URLSearchParams(state);
     for (const key of this.#keys) mark(this, key, given.get(key));
+  }
+
+  /** A reader changed the request: in the calculator that is followed, else here. `null` takes a key back. */
+  protected put(changes: { [key in RequestKey]?: unknown }): void {
+    for (const [key, value] of Object.entries(changes)) {
+      if (this.linked && !this.hasAttribute(key)) (this.linked as unknown as Record<string, unknown>)[key] = value;
+      else mark(this, key, value === null || value === undefined ? null : kit.toText(value));
+    }
+  }
+
+  /** Tells the page what a reader did: `kv-input` on the way, `kv-change` once it is done. */
+  protected emit(type: "kv-input" | "kv-change", plan: Answer): void {
+    const detail: CapacityDetail = { request: this.request, plan, error: null };
+    this.dispatchEvent(new CustomEvent(type, { bubbles: true, composed: true, detail }));
   }
 
   get #keys(): string[] {
