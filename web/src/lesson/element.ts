@@ -239,8 +239,10 @@ export abstract class LessonElement extends HTMLElement {
   protected ask(request: Request): Answer | null {
     const answer: Answer | Failure = this.kernel.plan(request);
     if (!("error" in answer)) return answer;
-    if (!kit.needsFull(answer)) this.complain(this.speech.text("error.other", { ...answer.error }));
-    else if (this.#lacking) this.complain(this.speech.text("more-missing"));
+    const { error } = answer;
+    // The core kernel leaves it to the full one to say what is wrong.
+    if (!kit.needsFull(answer)) this.complain(this.word("error.other", { ...error }));
+    else if (this.#lacking) this.complain(this.word("more-missing"));
     else this.#fetchFull();
     return null;
   }

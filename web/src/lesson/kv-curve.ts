@@ -506,7 +506,7 @@ export class KvCurve extends LessonElement {
 
   async #save(type: "svg" | "png"): Promise<void> {
     const url = URL.createObjectURL(await this.picture(type));
-    h("a", { href: url, download: `kv-capacity.${type}` }).click();
+    h("a", { href: url, download: `${this.localName}.${type}` }).click();
     setTimeout(() => URL.revokeObjectURL(url), 60_000);
   }
 }
