@@ -4,6 +4,7 @@
 #include "kvcap/catalogue.hpp"
 #include "kvcap/import.hpp"
 #include "kvcap/log.hpp"
+#include "kvcap/paging.hpp"
 #include "kvcap/plan.hpp"
 
 namespace {
@@ -27,4 +28,5 @@ EMSCRIPTEN_BINDINGS(kvcap) {
       });
   emscripten::function(
       "readLog", +[](const std::string& text) { return kvcap::read_log_json(text, kvcap::full_features()); });
+  emscripten::function("paging", +[](const std::string& question) { return kvcap::paging_json(question); });
 }
