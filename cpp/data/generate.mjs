@@ -3,7 +3,7 @@
 //
 // They are kept as text because that costs a third less in the compressed kernel than arrays of pointers and integers do,
 // and column after column, one cell a line, because that costs a quarter less than rows; cpp/src/table.hpp reads it once,
-// at first use. What only engines look at stands in files of its own, which the core kernel leaves out.
+// at first use. What only engines and the quiz look at stands in files of its own, which the core kernel leaves out.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -106,6 +106,7 @@ function models() {
     "max_context",
     "layer_count",
     "query_heads",
+    "hidden_size",
     "vocabulary",
     "multimodal",
     "native_weights",
@@ -125,6 +126,7 @@ function models() {
     needWhole(row, "max_context", 2 ** 31);
     needWhole(row, "layer_count", 2 ** 16);
     needWhole(row, "query_heads", 2 ** 16);
+    needWhole(row, "hidden_size", 2 ** 24);
     needWhole(row, "vocabulary", 2 ** 24);
     needWhole(row, "multimodal", 1);
     need(row, row.layer_count !== "0", "layer_count must be stated");
@@ -159,7 +161,7 @@ function models() {
       row.course && "1",
     ];
   });
-  const profile = rows.map((row) => [orEmpty(row.vocabulary), orEmpty(row.multimodal)]);
+  const profile = rows.map((row) => [orEmpty(row.vocabulary), orEmpty(row.multimodal), orEmpty(row.hidden_size)]);
   return { "catalogue_data.inc": literal(plain, 6), "catalogue_profile_data.inc": literal(profile, 0) };
 }
 

@@ -35,12 +35,12 @@ struct Column {
 };
 constexpr u32 kCount = row_count(kTable, Column::count);
 
-/// What only engines look at.
+/// What only engines and the quiz look at.
 constexpr std::string_view kProfile =
 #include "catalogue_profile_data.inc"
     ;
 struct ProfileColumn {
-  enum : u32 { vocabulary, multimodal, count };
+  enum : u32 { vocabulary, multimodal, hidden_size, count };
 };
 
 constexpr u32 kIdRoom = 128;  // for both ids of a row, as the generator checks
@@ -106,6 +106,7 @@ struct Table {
         profile.next_row();
         entry.vocabulary = profile.count(ProfileColumn::vocabulary);
         entry.multimodal = profile.whole(ProfileColumn::multimodal) != 0;
+        entry.hidden_size = profile.count(ProfileColumn::hidden_size);
       }
     }
   }

@@ -2,6 +2,7 @@
 #include "kvcap/plan.hpp"
 
 #include "answer.hpp"
+#include "search.hpp"
 
 namespace kvcap {
 namespace {
@@ -27,76 +28,10 @@ Written written(const Request& request, std::span<const LayerRun> merged) {
   return out;
 }
 
-/// An engine's answer for the same request with other sizes.
-Result<Reservation> reserve_with(const Request& request, const std::optional<WeightBytes>& weights,
-                                 const Deployment& on, Tokens context) {
-  std::optional<Bytes> bytes;
-  Bytes per_gpu;
-  if (weights) {
-    bytes = weights->bytes;
-    per_gpu.count = ceil_div(weights->bytes.count, on.tensor_parallel * on.pipeline_parallel);
-  }
-  return request.engine->reserve({request.model, request.kv, on, context, bytes, per_gpu, request.options});
-}
-
-/// Looks for what would fit, on the exact rules.
-class Search {
- public:
-  Search(const Request& request, const std::optional<WeightBytes>& weights) : request_(request), weights_(weights) {}
-
-  /// The least GPU count: of the textbook any number, of an engine the least power of two, since sizes divide heads.
-  [[nodiscard]] std::optional<u64> fewest_gpus(bool weights_only) const {
-    u64 high = 1;
-    while (!fits_on(high, weights_only)) {
-      high *= 2;
-      if (high > kMaxGpus) return std::nullopt;
-    }
-    if (!pooled(request_)) return high;
-    u64 low = high / 2;
-    while (high - low > 1) {
-      const u64 middle = low + (high - low) / 2;
-      (fits_on(middle, weights_only) ? high : low) = middle;
-    }
-    return high;
-  }
-
-  /// The longest context of which one conversation fits; nothing when not even one token does.
-  [[nodiscard]] std::optional<u64> longest_context() const {
-    u64 low = 0;
-    u64 high = kMaxTokens + 1;
-    while (high - low > 1) {
-      const u64 middle = low + (high - low) / 2;
-      (fits(request_.deployment, {middle}, false) ? low : high) = middle;
-    }
-    return low != 0 ? std::optional(low) : std::nullopt;
-  }
-
- private:
-  [[nodiscard]] bool fits(const Deployment& on, Tokens context, bool weights_only) const {
-    const auto reserved = reserve_with(request_, weights_, on, context);
-    return reserved && reserved->weights_fit && (weights_only || reserved->sequences >= 1);
-  }
-  [[nodiscard]] bool fits_on(u64 gpus, bool weights_only) const {
-    Deployment on = request_.deployment;
-    on.gpus = gpus;
-    on.tensor_parallel = on.pipeline_parallel = on.data_parallel = 1;
-    (request_.engine->id == EngineId::llama_cpp ? on.pipeline_parallel : on.tensor_parallel) = gpus;
-    return fits(on, request_.context, weights_only);
-  }
-
-  const Request& request_;
-  const std::optional<WeightBytes>& weights_;
-};
-
 Result<std::string> answer(const Request& request) {
-  std::optional<WeightBytes> weights;
-  if (request.weight_bytes) {
-    weights = WeightBytes{*request.weight_bytes, true, {}, {}};
-  } else {
-    const auto computed = weight_bytes_of(request.model, request.weights);
-    if (!computed) return std::unexpected(computed.error());
-    weights = *computed;
-  }
+  const auto computed = weights_of(request);
+  if (!computed) return std::unexpected(computed.error());
+  const std::optional<WeightBytes>& weights = *computed;
   const auto reserved = reserve_with(request, weights, request.deployment, request.context);
   if (!reserved) return std::unexpected(reserved.error());
   Outcome outcome{.reserved = *reserved, .weights = weights};

@@ -153,6 +153,7 @@ TEST_CASE("rows equal the checked table: bytes a token, windows, states, context
     CHECK(entry.family == row.at("family"));
     CHECK(entry.layer_count == number(row.at("layers")));
     CHECK(entry.query_heads == number(row.at("heads")));
+    CHECK(entry.hidden_size == number(row.at("hidden")));
     CHECK(entry.vocabulary == number(row.at("vocab")));
     CHECK(entry.multimodal == (row.at("multimodal") == "yes"));
     CHECK(entry.max_context == (row.at("max_position") == "unbounded" ? 0 : number(row.at("max_position"))));

@@ -22,6 +22,7 @@ struct CatalogueEntry {
   u64 max_context;          ///< 0 = unbounded
   u32 layer_count;
   u32 query_heads;
+  u32 hidden_size;                  ///< never part of the cache; 0 = unknown
   u32 vocabulary;                   ///< entries of the output layer; 0 = unknown
   bool multimodal;                  ///< reads images or sound too
   std::string_view native_weights;  ///< format id
