@@ -6,6 +6,8 @@
 #include "kvcap/log.hpp"
 #include "kvcap/paging.hpp"
 #include "kvcap/plan.hpp"
+#include "kvcap/quiz.hpp"
+#include "kvcap/wish.hpp"
 
 namespace {
 
@@ -29,4 +31,7 @@ EMSCRIPTEN_BINDINGS(kvcap) {
   emscripten::function(
       "readLog", +[](const std::string& text) { return kvcap::read_log_json(text, kvcap::full_features()); });
   emscripten::function("paging", +[](const std::string& question) { return kvcap::paging_json(question); });
+  emscripten::function("quiz", +[](const std::string& question) { return kvcap::quiz_json(question); });
+  emscripten::function(
+      "wish", +[](const std::string& question) { return kvcap::wish_json(question, kvcap::full_features()); });
 }

@@ -174,7 +174,6 @@ class AnswerWriter {
   void ranks();
   void readings(const Figures& figures);
   void confidence();
-  void derivation();
   void note(const Note& note);
   void notes();
 
@@ -362,24 +361,6 @@ void write_expression(Writer& out, const Step& step) {
   }
 }
 
-void AnswerWriter::derivation() {
-  out_.key("derivation").begin_array();
-  for (const auto& step : derive(request_, outcome_).steps) {
-    out_.begin_object().key("name").text(step.name).key("part").text(step.part).key("terms").begin_array();
-    for (const auto& one : step.terms) {
-      out_.begin_object().key("op").text(one.op).key("value").decimal(one.value_millionths);
-      out_.key("of").text(one.of).end_object();
-    }
-    out_.end_array();
-    out_.key("expression").begin_text();
-    write_expression(out_, step);
-    out_.end_text();
-    out_.key("value").decimal(step.value_millionths).key("unit").text(step.unit);
-    out_.key("rounded_down").boolean(step.rounded_down).end_object();
-  }
-  out_.end_array();
-}
-
 void AnswerWriter::note(const Note& note) {
   out_.begin_object();
   text("code", note.code);
@@ -464,13 +445,31 @@ std::string AnswerWriter::write() {
   ranks();
   readings(figures);
   confidence();
-  derivation();
+  write_steps(out_, derive(request_, outcome_));
   notes();
   out_.end_object();
   return out_.take();
 }
 
 }  // namespace
+
+void write_steps(Writer& out, const Derivation& derivation) {
+  out.key("derivation").begin_array();
+  for (const auto& step : derivation.steps) {
+    out.begin_object().key("name").text(step.name).key("part").text(step.part).key("terms").begin_array();
+    for (const auto& one : step.terms) {
+      out.begin_object().key("op").text(one.op).key("value").decimal(one.value_millionths);
+      out.key("of").text(one.of).end_object();
+    }
+    out.end_array();
+    out.key("expression").begin_text();
+    write_expression(out, step);
+    out.end_text();
+    out.key("value").decimal(step.value_millionths).key("unit").text(step.unit);
+    out.key("rounded_down").boolean(step.rounded_down).end_object();
+  }
+  out.end_array();
+}
 
 Result<std::string> write_answer(const Request& request, const Outcome& outcome) {
   const Deployment& on = request.deployment;

@@ -41,6 +41,8 @@ struct Outcome {
 /// The answer's JSON; `out_of_range` when a figure is past 2^53 - 1.
 [[nodiscard]] Result<std::string> write_answer(const Request& request, const Outcome& outcome);
 
+/// The member "derivation" of an answer.
+void write_steps(json::Writer& out, const Derivation& derivation);
 /// A run of layers with the keys that requests use.
 void write_run(json::Writer& out, const LayerRun& run);
 /// {"used", "defaulted", "ignored"}: what became of the fields of somebody's config.

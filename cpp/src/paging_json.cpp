@@ -171,7 +171,7 @@ void write_server(json::Writer& out, const Question& question, PagingPolicy poli
   out.begin_object().key("policy").text(name).key("running").number(server.running());
   out.key("waiting").number(server.waiting()).key("finished").number(server.finished());
   out.key("preempted").number(server.preempted()).key("spared_pages").number(server.spared_pages());
-  out.key("spared_tokens").number(server.spared_pages() * question.setup.page_tokens);
+  out.key("spared_tokens").number(Wide{server.spared_pages()} * question.setup.page_tokens);
   write_memory(out, server, question);
   if (question.history) {
     PagingServer whole(question.setup, policy);

@@ -58,7 +58,7 @@ std::optional<Machines> fewest_gpus(const Request& request, const std::optional<
     if (alone == 0) continue;
     const Wide copies = ceil_div<Wide>(wanted, alone);
     const Wide total = copies * each;
-    if (total > kMaxGpus || (best && total >= best->each * best->copies)) continue;
+    if (total > kMaxGpus || (best && total >= Wide{best->each} * best->copies)) continue;
     on.data_parallel = static_cast<u64>(copies);
     on.gpus = static_cast<u64>(total);
     const Wide together = sequences_of(request, weights, on);
@@ -135,7 +135,7 @@ Result<std::string> answer(const json::Value& question, const Features& features
   }
   out.key("gpus");
   if (gpus) {
-    out.begin_object().key("count").number(gpus->each * gpus->copies).key("copies").number(gpus->copies);
+    out.begin_object().key("count").number(Wide{gpus->each} * gpus->copies).key("copies").number(gpus->copies);
     out.key("sequences").number(gpus->sequences).end_object();
   } else {
     out.null();

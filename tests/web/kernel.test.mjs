@@ -331,6 +331,49 @@ describe("the kernel in Node", () => {
     }
     assert.ok(answered > 300, `only ${answered} of 3000 were answered`);
   });
+
+  it("simulates servers, makes and marks questions, and answers wishes where it is whole", () => {
+    for (const name of ["paging", "quiz", "wish"]) assert.equal(core.instance[name], undefined, name);
+    const ask = (name, question) => JSON.parse(kernel.instance[name](JSON.stringify(question)));
+
+    const state = ask("paging", { seed: 2, step: 300, prefix_tokens: 64, history: true });
+    assert.deepEqual(
+      state.servers.map(({ policy }) => policy),
+      ["contiguous", "paged", "shared"],
+    );
+    for (const { totals, stretches, history, peak, running, waiting, finished } of state.servers) {
+      const sum = (list) => list.reduce((total, { tokens }) => total + tokens, 0);
+      assert.equal(sum(Object.values(totals)), state.memory_tokens);
+      assert.equal(sum(stretches), state.memory_tokens);
+      assert.ok(history.running.length > 100 && Math.max(...history.running) <= peak);
+      assert.ok(running + waiting + finished <= state.requests.length);
+    }
+    assertRefused(ask("paging", { page_tokens: 0 }), "page_tokens", "a page of nothing");
+    assertRefused(ask("paging", "x"), "request", "text");
+
+    const quiz = { seed: 9, level: 3 };
+    const { questions } = ask("quiz", quiz);
+    assert.equal(new Set(questions.map(({ kind }) => kind)).size, 9);
+    questions.forEach((question, index) => {
+      const { value, choice, request } = question;
+      assert.equal(kernel.plan(request).error, undefined);
+      const check = (answer) => ask("quiz", { ...quiz, check: { question: index, ...answer } });
+      assert.equal(check({ value, choice }).verdict, "right");
+      for (const mistake of question.mistakes) {
+        const { verdict, diagnoses } = check({ value: mistake.value, choice: mistake.choice });
+        assert.equal(verdict, "wrong");
+        assert.ok(diagnoses.includes(mistake.code), mistake.code);
+      }
+    });
+    assertRefused(ask("quiz", { ...quiz, check: { question: 0, value: "x" } }), "check.value", "a word for a number");
+
+    const wish = ask("wish", { request: { model: "llama-3-8b" }, sequences: 100, context_k: 8 });
+    assert.deepEqual([wish.context, wish.sequences_now, wish.fits], [8192, 52, false]);
+    assert.deepEqual(wish.gpus, { count: 2, copies: 1, sequences: 119 });
+    assert.deepEqual(wish.kv, { format: "fp8", sequences: 104 });
+    assert.equal(wish.longest_context, 4267);
+    assertRefused(ask("wish", { request: { model: "llama-3-8b" } }), "sequences", "a wish for nothing");
+  });
 });
 
 describe("kv-capacity on the command line", () => {

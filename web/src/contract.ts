@@ -346,6 +346,134 @@ export interface LogReading {
   alternatives: { change: string; value: string; concurrency: number; gain: number; same_gpus_and_length: boolean }[];
 }
 
+/** Servers that hand out the same memory in different ways, at one step of a simulation. */
+export interface PagingQuestion {
+  seed?: number;
+  /** Of memory: so many tokens, or bytes of a model's bytes per token. */
+  memory_tokens?: number;
+  memory_bytes?: number;
+  bytes_per_token?: number;
+  page_tokens?: number;
+  lengths?: "sharegpt" | "alpaca" | { prompt: number; answer: number };
+  longest_prompt?: number;
+  longest_answer?: number;
+  prefix_tokens?: number;
+  requests?: number;
+  /** Mean steps between arrivals. */
+  every?: number;
+  step?: number;
+  /** Run to the end too, for `history`, `peak` and `last_step`. */
+  history?: boolean;
+}
+
+export type MemoryKind = "used" | "prefix" | "reserved" | "last_page" | "fragmentation" | "free";
+
+export interface PagingServer {
+  policy: "contiguous" | "paged" | "shared";
+  running: number;
+  waiting: number;
+  finished: number;
+  preempted: number;
+  spared_pages: number;
+  spared_tokens: number;
+  /** They add up to the memory; `share` is of it, 0 to 1. */
+  totals: Record<MemoryKind, { tokens: number; share: number }>;
+  /** Memory in its order; `owner` 0 is nobody, or all who refer to the prefix. */
+  stretches: { kind: MemoryKind; owner: number; tokens: number }[];
+  history?: { every: number; running: number[] };
+  peak?: number;
+  last_step?: number;
+}
+
+export interface PagingState {
+  step: number;
+  pages: number;
+  page_tokens: number;
+  memory_tokens: number;
+  memory_reading: Reading | null;
+  requests: { arrival: number; prompt: number; answer: number }[];
+  servers: [contiguous: PagingServer, paged: PagingServer, shared: PagingServer];
+}
+
+export type QuizKind =
+  | "bytes_per_token"
+  | "sequence_bytes"
+  | "room"
+  | "sequences"
+  | "costlier"
+  | "longest_context"
+  | "fewest_gpus"
+  | "lever"
+  | "shape"
+  | "weights"
+  | "ask_context";
+
+export interface QuizQuestion {
+  seed?: number;
+  count?: number;
+  level?: number;
+  topics?: string[];
+  /** One deployment and the chain that leads to a number of conversations, instead. */
+  interview?: boolean;
+  check?: { question: number; value?: number | bigint | string; unit?: string; choice?: string };
+}
+
+export interface QuizItem {
+  kind: QuizKind;
+  request: Request;
+  /** The second of two models, or what stood before a lever was pulled. */
+  other: Request | null;
+  given: { name: string; value?: number; text?: string; reading?: Reading }[];
+  runs: LayerRun[];
+  other_runs: LayerRun[];
+  users: number;
+  lever: "" | "kv" | "weights" | "gpus" | "context";
+  unit: "bytes" | "tokens" | "conversations" | "gpus" | "choice";
+  choices: string[];
+  value?: number;
+  choice?: string;
+  /** Of bytes: in powers of 1000, and of 1024. */
+  readings: Reading[];
+  low: number;
+  high: number;
+  derivation: Step[];
+  /** Known mistakes that give another answer. */
+  mistakes: { code: string; value?: number; choice?: string; readings: Reading[] }[];
+}
+
+export interface QuizVerdict {
+  question: number;
+  verdict: "right" | "wrong";
+  value?: number;
+  choice?: string;
+  readings?: Reading[];
+  /** Codes of known mistakes that give this answer. */
+  diagnoses: string[];
+}
+
+/** What it would take that so many conversations of a length fit. */
+export interface Wish {
+  request: Request;
+  sequences: number | bigint | string;
+  context?: number | bigint | string;
+  /** Instead: in units of 1024 tokens. */
+  context_k?: number | bigint | string;
+}
+
+export interface WishAnswer {
+  sequences: number;
+  context: number;
+  engine: EngineId;
+  gpus_now: number;
+  kv_now: string;
+  sequences_now: number;
+  fits: boolean;
+  longest_context: number | null;
+  gpus: { count: number; copies: number; sequences: number } | null;
+  /** The largest of the engine's smaller cache formats in which it fits. */
+  kv: { format: string; sequences: number } | null;
+}
+
 /** The compiled module behind a kernel: JSON text in and out. */
 export interface WasmInstance {
   plan(request: string): string;
@@ -353,6 +481,9 @@ export interface WasmInstance {
   /** Of the full kernel; `bytes` are the start of a file of `fileBytes`, `config` the config.json beside it or "". */
   importModel?(kind: string, bytes: Uint8Array, fileBytes: number, config: string): string;
   readLog?(text: string): string;
+  paging?(question: string): string;
+  quiz?(question: string): string;
+  wish?(question: string): string;
 }
 
 /** The kernel as a page or Node sees it. One instance serves everything on a page. */
