@@ -37,6 +37,8 @@ const PAGES = {
   "/formula.html": html('<kv-formula for="c"></kv-formula><kv-capacity id="c"></kv-capacity>'),
   "/curve.html": html('<kv-capacity id="c"></kv-capacity><kv-curve for="c"></kv-curve>'),
   "/kept.html": html('<kv-curve model="qwen3-8b" keep="model=llama-3.1-70b&gpus=4 model=gemma-3-27b"></kv-curve>'),
+  "/levers.html": html('<kv-capacity id="c"></kv-capacity><kv-levers for="c"></kv-levers>'),
+  "/lever.html": html("<kv-levers></kv-levers>"),
   "/latent.html": html('<kv-formula model="deepseek-v3"></kv-formula>'),
   "/following.html": html(
     '<kv-capacity id="c" model="llama-3-70b" gpus="4"></kv-capacity><kv-growth for="c"></kv-growth>',
@@ -393,6 +395,62 @@ for (const [name, launch] of Object.entries(browsers)) {
         assert.doesNotMatch(svg, /var\(|class=/);
         assert.equal(String.fromCharCode(...png.start), "PNG");
         assert.ok(png.size > 5000, `${png.size} bytes`);
+      });
+    });
+
+    describe("<kv-levers>", () => {
+      const gains = () =>
+        insideOf("kv-levers", (root) => [...root.querySelectorAll(".lever b")].map((node) => node.textContent));
+      const sentence = () => text("kv-levers", ".sentence");
+
+      it("adds what the kernel says each lever would", async () => {
+        await open("/levers.html", "kv-levers");
+        const now = ask({ model: "llama-3.1-8b" }).sequences;
+        const changes = [{ kv: "fp8" }, { weights: "fp8" }, { kv_heads: 4 }, { context: 4096 }, { gpus: 2 }];
+        const expected = changes.map((change) => `${ask({ model: "llama-3.1-8b", ...change }).sequences - now} more`);
+        assert.deepEqual(await gains(), expected);
+        assert.match(await sentence(), /^Strongest here: Use 2 GPUs instead of 1, for 67 more conversations/);
+      });
+
+      it("pulls a lever of the calculator, and undoes it", async () => {
+        await open("/levers.html", "kv-levers");
+        assert.ok(await insideOf("kv-levers", (root) => root.querySelector(".buttons button").disabled));
+        await reader.click("li:nth-child(1) .lever", "kv-levers");
+        await until("8 bits", () => within(() => document.querySelector("kv-capacity").plan.kv.k === "fp8"));
+        assert.match(await text("kv-levers", ".now"), /104 conversations/);
+        await reader.click("li:nth-child(3) .lever", "kv-levers");
+        await until("fewer heads", () => within(() => document.querySelector("kv-capacity").kv_heads === 4));
+        await reader.click(".buttons button", "kv-levers");
+        await reader.click(".buttons button", "kv-levers");
+        await until("the start", async () => (await text("kv-levers", ".now")).includes("52 conversations"));
+        const left = await within(() => document.querySelector("kv-capacity").state);
+        assert.equal(left, "model=llama-3.1-8b");
+        assert.ok(await insideOf("kv-levers", (root) => root.querySelector(".buttons button").disabled));
+      });
+
+      it("names another lever for another model, and says why", async () => {
+        await open("/lever.html", "kv-levers");
+        const of = (attributes) =>
+          within((attributes) => {
+            const levers = document.querySelector("kv-levers");
+            for (const name of levers.getAttributeNames()) levers.removeAttribute(name);
+            for (const [name, value] of Object.entries(attributes)) levers.setAttribute(name, value);
+          }, attributes);
+        await of({ model: "llama-2-7b" });
+        await until("heads", async () =>
+          /Train the model with 8 KV heads instead of 32.*41 more/.test(await sentence()),
+        );
+        await of({ model: "llama-3.1-70b", gpus: "2" });
+        await until("weights", async () =>
+          /Without buying anything: Keep the weights in 8 bits/.test(await sentence()),
+        );
+        await of({ model: "llama-3.1-70b" });
+        await until("GPUs", async () => /The weights alone do not fit now/.test(await sentence()));
+        await of({ model: "deepseek-v3", gpus: "10" });
+        await until("a latent", async () =>
+          (await text("kv-levers", "li:nth-child(3)")).startsWith("This model has no KV heads"),
+        );
+        assert.ok(await insideOf("kv-levers", (root) => root.querySelector("li:nth-child(3) button").disabled));
       });
     });
   });

@@ -4,6 +4,7 @@ import { kit } from "./kit.js";
 import { KvCurve } from "./kv-curve.js";
 import { KvFormula } from "./kv-formula.js";
 import { KvGrowth } from "./kv-growth.js";
+import { KvLevers } from "./kv-levers.js";
 
 kit.addEnglish(words);
 
@@ -11,6 +12,7 @@ const elements = {
   "kv-curve": KvCurve,
   "kv-formula": KvFormula,
   "kv-growth": KvGrowth,
+  "kv-levers": KvLevers,
 };
 for (const [name, element] of Object.entries(elements)) {
   if (!customElements.get(name)) customElements.define(name, element);
