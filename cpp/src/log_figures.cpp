@@ -66,15 +66,30 @@ void Figures::gather(const Scan& scan) {
     }
   }
 
+  // What stands before the last start still names the machine, the nearest first.
+  const auto of_machine = [](Field field) { return field == gpu || field == driver_memory || field == total_memory; };
+  std::array<u32, kFields> nearest{};
+  for (const auto& one : scan.found) {
+    if (of_machine(one.field) && one.start <= start) nearest[static_cast<std::size_t>(one.field)] = one.start;
+  }
+
+  const auto nearest_of = [&](Field field) -> u32& { return nearest[static_cast<std::size_t>(field)]; };
+  for (const Field memory : {driver_memory, total_memory}) {
+    // Another card has been named since.
+    if (nearest_of(memory) < nearest_of(gpu)) nearest_of(memory) = start;
+  }
+
   std::string_view path;
   std::string_view announced;
   const Found* on = nullptr;  // the device that a message names
   for (const auto& one : scan.found) {
-    // What stands before the last start still names the machine.
-    if (one.start != start && one.field != gpu && one.field != driver_memory && one.field != total_memory) continue;
+    if (one.start != (of_machine(one.field) ? nearest_of(one.field) : start)) continue;
     switch (one.field) {
       case meta_path:
-        if (path.empty()) path = one.text;
+        if (path.empty()) {
+          path = one.text;
+          of_[static_cast<std::size_t>(meta_path)].push_back(&one);
+        }
         if (path != one.text) {
           draft = true;
           return;
@@ -176,6 +191,8 @@ void Figures::add_cache_part(const Found& part, std::string_view announced) {
 }
 
 void Figures::add_device_part(std::string_view name, const Found& part) {
+  // Weights in a mapped file are read by the device that maps it (Metal), unless that is the CPU.
+  if (name.ends_with("_Mapped") && !name.starts_with("CPU")) name.remove_suffix(7);
   auto place = std::ranges::find(devices, name, &Device::name);
   if (place == devices.end()) {
     devices.push_back({.name = name});
@@ -227,6 +244,13 @@ void Figures::choose() {
     chosen = values.front();
     const Merge merge = spec_of(field).merge;
     if (merge == Merge::last) chosen = values.back();
+    if (spec_of(field).kind == Kind::text && chosen->text == "auto") {
+      // Flags say "auto" before the engine says what it took.
+      for (const Found* one : values) {
+        if (one->text == "auto" || (merge == Merge::first && chosen->text != "auto")) continue;
+        chosen = one;
+      }
+    }
     if (merge != Merge::per_rank) continue;
     if (field == kv_memory || field == kv_tokens || field == kv_blocks || field == concurrency) {
       chosen = least(values);
@@ -258,7 +282,10 @@ void Figures::complete_caches() {
 u64 Figures::gpu_devices() const noexcept {
   u64 count = 0;
   for (const auto& one : devices) {
-    if (!one.name.empty() && !one.host() && one.compute + one.kv + one.model != 0) ++count;
+    // Rows split over all GPUs are printed as a device of their own.
+    if (!one.name.empty() && !one.host() && !one.name.ends_with("_Split") && one.compute + one.kv + one.model != 0) {
+      ++count;
+    }
   }
   return count;
 }

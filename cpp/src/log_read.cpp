@@ -124,10 +124,23 @@ constexpr OptionOf kOptionsOf[] = {
     {"vllm", graph_estimate, "cuda_graph_bytes"},
     {"vllm", prefix_caching, "enable_prefix_caching"},
     {"vllm", ssm_dtype, "mamba_ssm_cache_dtype"},
+    {"vllm", enforce_eager, "enforce_eager"},
+    {"vllm", no_hybrid_manager, "disable_hybrid_kv_cache_manager"},
+    {"vllm", mamba_mode, "mamba_cache_mode"},
+    {"vllm", cpu_offload, "cpu_offload_gb"},
+    {"vllm", blocks_override, "num_gpu_blocks_override"},
     {"sglang", static_fraction, "mem_fraction_static"},
     {"sglang", max_requests, "max_running_requests"},
     {"sglang", swa_ratio, "swa_full_tokens_ratio"},
     {"sglang", mamba_slots, "max_mamba_cache_size"},
+    {"sglang", page_size, "page_size"},
+    {"sglang", max_total_tokens, "max_total_tokens"},
+    {"sglang", chunked_prefill, "chunked_prefill_size"},
+    {"sglang", graph_batch, "cuda_graph_max_bs"},
+    {"sglang", mamba_ratio, "mamba_full_memory_ratio"},
+    {"sglang", no_radix_cache, "disable_radix_cache"},
+    {"sglang", no_window_pool, "disable_hybrid_swa_memory"},
+    {"sglang", ssm_dtype, "mamba_ssm_dtype"},
     {"tensorrt-llm", free_fraction, "free_gpu_memory_fraction"},
     {"tensorrt-llm", block_size, "tokens_per_block"},
     {"tensorrt-llm", available, "free_memory_bytes"},
@@ -188,7 +201,7 @@ struct Reader {
         version = 'b';
         text = text.substr(0, text.find('-'));
       }
-      version += text;
+      version += text.substr(0, text.find('\\'));  // a line's end as a container's JSON writes it
     }
   }
 
@@ -209,11 +222,12 @@ struct Reader {
   [[nodiscard]] u64 ranks() const {
     const u64 by_flags =
         figures.number(tensor_parallel, 1) * figures.number(pipeline_parallel, 1) * figures.number(data_parallel, 1);
-    return std::max({by_flags, u64{llama() ? figures.gpu_devices() : figures.ranks.size()}, u64{1}});
+    return std::max(
+        {by_flags, u64{llama() ? figures.gpu_devices() : figures.ranks.size()}, figures.number(world_size), u64{1}});
   }
 
   void describe() {
-    for (const Field field : {Field::model, Field::model_name}) {
+    for (const Field field : {Field::model, Field::model_name, Field::meta_path}) {
       const std::string_view name = figures.text(field);
       if (entry == nullptr && !name.empty()) entry = log::find_named_model(name);
     }
@@ -221,7 +235,9 @@ struct Reader {
     if (entry != nullptr && layer_count != 0 && entry->layer_count != 0 && entry->layer_count != layer_count) {
       entry = nullptr;  // another model of that name
     }
-    const u64 total = figures.number(total_memory, figures.number(driver_memory));
+    // Where no total is printed, what was free at the start is nearly that.
+    const u64 free_at_start = llama() ? figures.number(device_free) : figures.number(avail_before_load);
+    const u64 total = figures.number(total_memory, figures.number(driver_memory, free_at_start));
     if (figures.has(Field::gpu)) gpu_found = log::find_printed_gpu(figures.text(Field::gpu), total);
 
     if (entry != nullptr) {
@@ -232,7 +248,7 @@ struct Reader {
     }
     if (gpu_found != nullptr && (llama() || !figures.has(total_memory))) {
       question.gpu_id = gpu_found->id;
-    } else if (!llama()) {
+    } else {
       question.memory = total;
     }
     if (llama()) {
@@ -247,6 +263,9 @@ struct Reader {
       if (question.tensor + question.pipeline + question.data == 0 && !figures.ranks.empty()) {
         question.tensor = figures.tensor_ranks;
         question.pipeline = figures.pipeline_ranks;
+      }
+      if (const u64 all = figures.number(world_size); question.tensor == 0) {
+        question.tensor = all / at_least_one(question.pipeline);
       }
       const u64 loaded = figures.number(weights);
       if (loaded <= kMaxExact / question.split()) question.weight_bytes = loaded * question.split();
@@ -280,7 +299,7 @@ struct Reader {
       const Found* const one = figures.get(field);
       if (one == nullptr || !is(name) || one->value < 0) continue;
       auto value = static_cast<u64>(one->value);
-      if (log::spec_of(field).kind == Kind::text && field != ssm_dtype) {
+      if (log::spec_of(field).kind == Kind::text && field != ssm_dtype && field != mamba_mode) {
         const auto truth = log::truth_of(one->text);
         if (!truth) continue;
         value = *truth ? 1 : 0;
@@ -288,7 +307,12 @@ struct Reader {
       question.set(option, value, one->text);
     }
     if (!llama()) {
-      if (pool_bytes() != 0) question.set("kv_memory_bytes", pool_bytes());
+      if (pool_bytes() != 0) {
+        question.set("kv_memory_bytes", pool_bytes());
+      } else if (figures.has(kv_blocks) && is("vllm")) {
+        // The printed blocks are the pool; their bytes follow from the model.
+        question.set("num_gpu_blocks_override", figures.number(kv_blocks));
+      }
       return;
     }
     if (variant == "ik_llama.cpp") question.set("fork", 0, variant);
@@ -521,8 +545,88 @@ void write_printed(Writer& out, const Reader& reader) {
   out.end_object();
 }
 
+// ---- the computed side ---------------------------------------------------------------------------------------------
+
+/// What a plan answers, as far as it is compared; 0 where it says nothing.
+struct Computed {
+  bool answered = false;
+  u64 tokens = 0, tokens_other = 0, blocks = 0;
+  u64 block_tokens = 0;
+  u64 pool = 0, pool_low = 0, pool_high = 0;  ///< bytes on one GPU
+  bool pool_estimated = false;
+  u64 reserved = 0;     ///< bytes of one conversation, on all GPUs
+  u64 concurrency = 0;  ///< millionths
+  struct Part {
+    char kind = 0;  ///< first letter of the cache's name
+    u64 cells = 0, bytes = 0;
+  };
+  std::vector<Part> caches;
+};
+
+u64 whole_of(const json::Value& object, Label key) {
+  const json::Value* const value = object.get(key);
+  if (value == nullptr) return 0;
+  const auto read = json::to_whole(*value, key, 0, kMaxExact);
+  return read ? *read : 0;
+}
+
+/// Asks for the plan of a request; a refusal becomes a note.
+Computed compute(const Question& question, const Features& features, Writer* refusals = nullptr) {
+  Writer request;
+  Question asked = question;
+  if (!asked.has_gpu()) {
+    // A card that just holds what was printed: from a known pool nothing is budgeted.
+    Wide bytes = ceil_div(asked.weight_bytes, asked.split());
+    for (const auto& option : asked.options) {
+      if (option.spec->kind == OptionKind::bytes) bytes += option.value;
+      if (option.spec->name == "num_gpu_blocks_override") bytes = kMaxExact >> 10;  // their bytes are asked for
+    }
+    asked.memory = static_cast<u64>(std::min<Wide>(bytes, kMaxExact));
+  }
+  write_question(request, asked);
+  Computed out;
+  const auto document = json::Document::parse(plan_json(request.take(), features), "answer", kMaxRequestBytes);
+  if (!document) return out;
+  const json::Value& root = document->root();
+  if (const json::Value* const error = root.find("error"); error != nullptr) {
+    if (refusals == nullptr) return out;
+    NoteWriter note(*refusals, "request_refused");
+    for (const Label key : {"code", "field", "message"}) note.with(key, error->find(key)->text);
+    return out;
+  }
+  out.answered = true;
+  out.tokens = whole_of(root, "kv_tokens");
+  out.tokens_other = whole_of(root, "kv_tokens_other");
+  out.blocks = whole_of(root, "kv_blocks");
+  out.block_tokens = whole_of(root, "block_tokens");
+  out.reserved = whole_of(root, "kv_reserved_per_sequence");
+  out.pool = out.pool_low = out.pool_high = whole_of(root, "kv_memory_bytes_per_gpu");
+  if (const json::Value* const range = root.get("kv_memory_bytes_per_gpu_range"); range != nullptr) {
+    u64* bound = &out.pool_low;
+    for (const json::Value& one : *range) {
+      const auto read = json::to_whole(one, "range", 0, kMaxExact);
+      if (read) *bound = *read;
+      bound = &out.pool_high;
+    }
+  }
+  const json::Value* const sure = root.find("confidence");
+  const json::Value* const sure_of_pool = sure != nullptr ? sure->get("kv_memory_bytes") : nullptr;
+  out.pool_estimated = sure_of_pool == nullptr || sure_of_pool->text == "estimate";
+  if (const json::Value* const times = root.get("concurrency"); times != nullptr) {
+    const auto read = json::to_fraction(*times, "concurrency", {0}, {kMaxExact});
+    if (read) out.concurrency = read->billionths / 1000;
+  }
+  for (const json::Value& one : *root.find("caches")) {
+    out.caches.push_back({one.find("name")->text.front(), whole_of(one, "cells"),
+                          whole_of(one, "k_bytes") + whole_of(one, "v_bytes") + whole_of(one, "state_bytes")});
+  }
+  return out;
+}
+
+// ---- the printed side ----------------------------------------------------------------------------------------------
+
 /// The bar of one GPU (of all, for llama.cpp) from the printed figures.
-void write_memory(Writer& out, const Reader& reader) {
+void write_memory(Writer& out, const Reader& reader, const Computed& base) {
   const Figures& figures = reader.figures;
   std::vector<std::pair<Label, u64>> segments;
   Wide drawn = 0;
@@ -555,7 +659,8 @@ void write_memory(Writer& out, const Reader& reader) {
     add("cuda_graph", figures.number(figures.has(cuda_graph) ? cuda_graph : graph_estimate));
     add("states", figures.number(mamba_conv) + figures.number(mamba_state));
     if (figures.has(available) && !figures.has(weights)) add("in_use", without(total, figures.number(available)));
-    add("cache", reader.pool_bytes());
+    // Blocks without their bytes: as many as the model's blocks take.
+    add("cache", figures.has(kv_blocks) && reader.pool_bytes() == 0 ? base.pool : reader.pool_bytes());
   }
   out.key("memory");
   if (segments.empty() || drawn > kMaxExact) {
@@ -674,7 +779,8 @@ void write_contradictions(Writer& out, const Reader& reader) {
       const Found& last = *all.back();
       const bool differs =
           spec.kind == Kind::text
-              ? one->text != last.text && log::truth_of(one->text) != log::truth_of(last.text)
+              ? one->text != last.text && one->text != "auto" && last.text != "auto" &&
+                    log::truth_of(one->text) != log::truth_of(last.text)
               : apart(static_cast<u64>(one->value), static_cast<u64>(last.value)) > one->tolerance + last.tolerance;
       if (!differs) continue;
       NoteWriter(out, "two_values")
@@ -716,9 +822,9 @@ void write_contradictions(Writer& out, const Reader& reader) {
 // ---- what a reader should know -------------------------------------------------------------------------------------
 
 /// Tokens ÷ length is the concurrency of plain attention alone.
-void explain_concurrency(Writer& out, const Figures& figures) {
+void explain_concurrency(Writer& out, const Figures& figures, u64 usual_block) {
   const Found* const times = figures.get(concurrency);
-  const u64 tokens = figures.number(kv_tokens, figures.number(kv_blocks) * figures.number(block_size));
+  const u64 tokens = figures.number(kv_tokens, figures.number(kv_blocks) * figures.number(block_size, usual_block));
   const u64 length = figures.number(max_model_len);
   if (times == nullptr || tokens == 0 || length == 0) return;
   const Wide exact = Wide{tokens} * kBillion / length;
@@ -731,7 +837,7 @@ void explain_concurrency(Writer& out, const Figures& figures) {
       .with("max_model_len", length);
 }
 
-void write_facts(Writer& out, const Reader& reader) {
+void write_facts(Writer& out, const Reader& reader, const Computed& base) {
   const Figures& figures = reader.figures;
   const std::pair<Label, bool> plain[] = {
       {"nothing_found", reader.question.engine == nullptr},
@@ -766,7 +872,7 @@ void write_facts(Writer& out, const Reader& reader) {
     }
   }
   count("padding_layers", "layers", figures.number(padding_layers));
-  explain_concurrency(out, figures);
+  explain_concurrency(out, figures, base.block_tokens);
   check_budget(out, reader, true);
   const u64 block = figures.number(block_size);
   count("block_holds_a_state", "block_size", reader.is("vllm") && block > 128 ? block : 0);
@@ -781,63 +887,6 @@ void write_facts(Writer& out, const Reader& reader) {
 }
 
 // ---- the computed side ---------------------------------------------------------------------------------------------
-
-/// What a plan answers, as far as it is compared; 0 where it says nothing.
-struct Computed {
-  bool answered = false;
-  u64 tokens = 0, tokens_other = 0, blocks = 0;
-  u64 concurrency = 0;  ///< millionths
-  struct Part {
-    char kind = 0;  ///< first letter of the cache's name
-    u64 cells = 0, bytes = 0;
-  };
-  std::vector<Part> caches;
-};
-
-u64 whole_of(const json::Value& object, Label key) {
-  const json::Value* const value = object.get(key);
-  if (value == nullptr) return 0;
-  const auto read = json::to_whole(*value, key, 0, kMaxExact);
-  return read ? *read : 0;
-}
-
-/// Asks for the plan of a request; a refusal becomes a note.
-Computed compute(const Question& question, const Features& features, Writer* refusals = nullptr) {
-  Writer request;
-  Question asked = question;
-  if (!asked.has_gpu()) {
-    // A card that just holds what was printed: from a known pool nothing is budgeted.
-    Wide bytes = ceil_div(asked.weight_bytes, asked.split());
-    for (const auto& option : asked.options) {
-      if (option.spec->kind == OptionKind::bytes) bytes += option.value;
-    }
-    asked.memory = static_cast<u64>(std::min<Wide>(bytes, kMaxExact));
-  }
-  write_question(request, asked);
-  Computed out;
-  const auto document = json::Document::parse(plan_json(request.take(), features), "answer", kMaxRequestBytes);
-  if (!document) return out;
-  const json::Value& root = document->root();
-  if (const json::Value* const error = root.find("error"); error != nullptr) {
-    if (refusals == nullptr) return out;
-    NoteWriter note(*refusals, "request_refused");
-    for (const Label key : {"code", "field", "message"}) note.with(key, error->find(key)->text);
-    return out;
-  }
-  out.answered = true;
-  out.tokens = whole_of(root, "kv_tokens");
-  out.tokens_other = whole_of(root, "kv_tokens_other");
-  out.blocks = whole_of(root, "kv_blocks");
-  if (const json::Value* const times = root.get("concurrency"); times != nullptr) {
-    const auto read = json::to_fraction(*times, "concurrency", {0}, {kMaxExact});
-    if (read) out.concurrency = read->billionths / 1000;
-  }
-  for (const json::Value& one : *root.find("caches")) {
-    out.caches.push_back({one.find("name")->text.front(), whole_of(one, "cells"),
-                          whole_of(one, "k_bytes") + whole_of(one, "v_bytes") + whole_of(one, "state_bytes")});
-  }
-  return out;
-}
 
 /// One printed figure beside the computed one, which lies between `low` and `high` by what the printed digits leave
 /// open.
@@ -885,7 +934,42 @@ void compare_caches(Writer& out, const Reader& reader, Computed computed) {
                    all + slack_of_all);
 }
 
+/// The pool by the engine's budget, where the log states all its terms.
+void compare_budget(Writer& out, const Reader& reader) {
+  const Figures& figures = reader.figures;
+  Question question = reader.question;
+  std::erase_if(question.options, [](const Question::Option& one) { return one.spec->name == "kv_memory_bytes"; });
+  if (reader.is("sglang")) {
+    for (const auto& [field, option] : {std::pair<Field, Label>{avail_before_load, "avail_before_load_bytes"},
+                                        {avail_after_load, "avail_after_load_bytes"}}) {
+      if (!figures.has(field)) return;
+      question.set(option, figures.number(field));
+    }
+  }
+  const Field share = reader.is("vllm") ? utilization : reader.is("sglang") ? static_fraction : free_fraction;
+  const Found* const stated = figures.get(share);
+  if (stated == nullptr || !question.has_gpu() || reader.pool_bytes() == 0) return;
+  const Computed computed = compute(question, reader.features);
+  if (!computed.answered || computed.pool_estimated) return;
+  // Fractions are printed with two digits, ranks differ, and engines round pools to blocks or to 2 MiB a layer.
+  u64 slack = reader.pool_tolerance() + (u64{64} << 20) + computed.pool / 500;
+  for (const Field field :
+       {total_memory, weights, activation, non_torch, avail_before_load, avail_after_load, available}) {
+    if (const Found* const one = figures.get(field)) slack += one->tolerance;
+  }
+  const u64 of = figures.number(reader.is("vllm") ? total_memory : reader.is("sglang") ? avail_before_load : available);
+  slack += static_cast<u64>(Wide{of} * stated->tolerance / kBillion);
+  write_comparison(out, "kv_memory_bytes", "", "bytes", reader.pool_bytes(), computed.pool,
+                   without(computed.pool_low, slack), computed.pool_high + slack);
+}
+
 void compare_pool(Writer& out, const Reader& reader, const Computed& computed) {
+  compare_budget(out, reader);
+  if (const Found* const needed = reader.figures.get(kv_needed)) {
+    const u64 own = ceil_div(computed.reserved, reader.question.split());
+    write_comparison(out, "kv_needed_bytes", "", "bytes", reader.figures.number(kv_needed), own,
+                     without(own, needed->tolerance), own + needed->tolerance);
+  }
   // The same from the least and the most memory that prints as it did.
   Computed low = computed;
   Computed high = computed;
@@ -987,6 +1071,8 @@ std::string read_log_json(std::string_view text, const Features& features) {
   }
   const log::Scan scan = log::scan(text);
   const Reader reader(scan, features);
+  const bool asks = reader.question.engine != nullptr && reader.question.has_model();
+  const Computed base = asks ? compute(reader.question, features) : Computed{};
   Writer out;
   out.begin_object();
   put_text(out, "engine", reader.engine_name);
@@ -995,7 +1081,7 @@ std::string read_log_json(std::string_view text, const Features& features) {
   out.key("ranks").number(reader.ranks());
   write_lines(out, reader);
   write_printed(out, reader);
-  write_memory(out, reader);
+  write_memory(out, reader, base);
   out.key("request");
   if (reader.question.engine != nullptr) {
     write_question(out, reader.question);
@@ -1005,10 +1091,9 @@ std::string read_log_json(std::string_view text, const Features& features) {
   write_missing(out, reader);
   write_contradictions(out, reader);
   out.key("findings").begin_array();
-  write_facts(out, reader);
-  Computed base;
+  write_facts(out, reader, base);
   std::vector<Alternative> others;
-  if (reader.question.engine != nullptr && reader.question.has_model()) base = compute(reader.question, features, &out);
+  if (asks && !base.answered) compute(reader.question, features, &out);  // says why
   if (base.concurrency != 0) others = alternatives(reader);
   const Alternative* best = nullptr;
   for (const auto& one : others) {

@@ -33,6 +33,7 @@ constexpr Pattern kPatterns[] = {
     {"Initializing a", Family::vllm, {start}},
     {"LLM engine (v%w) with config", Family::vllm, {version}},
     {"vLLM API server version %w", Family::vllm, {version}},
+    {"vLLM API server version", Family::vllm, {start}},
     {"vLLM server version %w", Family::vllm, {version}},
     {"blocks: %n, # CPU blocks: %n", Family::vllm, {kv_blocks, cpu_blocks}},
     {"# GPU blocks: %n", Family::vllm, {kv_blocks}},
@@ -107,6 +108,8 @@ constexpr Pattern kPatterns[] = {
     {"[TensorRT-LLM]", Family::tensorrt_llm, {none}},
     {"[TRT-LLM]", Family::tensorrt_llm, {none}},
     {"TensorRT-LLM version: %w", Family::tensorrt_llm, {version}},
+    {"TensorRT-LLM version:", Family::tensorrt_llm, {start}},
+    {"MPI size: %n, MPI local size: %n, rank: %n", Family::tensorrt_llm, {world_size}},
     {"TensorRT-LLM engine version %w", Family::tensorrt_llm, {version}},
     {"Engine version %w found in the config", Family::tensorrt_llm, {version}},
     {"in paged kv cache: total: %b, available: %b", Family::tensorrt_llm, {total_memory, available}},
@@ -134,9 +137,12 @@ constexpr Pattern kPatterns[] = {
 
     // llama.cpp: llama.cpp / llama-context.cpp, llama-kv-cache*.cpp, llama-memory-recurrent.cpp, b1700 to b8500
     {"build: %w (", Family::llama_cpp, {version}},
+    {"build: %n (", Family::llama_cpp, {start}},
+    {"build=%n commit=", Family::llama_cpp, {start}},
     {"build = %w (", Family::llama_cpp, {version}},
     {"build_info: %w", Family::llama_cpp, {version}},
-    {"build=%w commit=", Family::ik, {version}},
+    {"build_info:", Family::llama_cpp, {start}},
+    {"build=%w commit=", Family::llama_cpp, {version}},
     {"version: %w (", Family::llama_cpp, {version}},
     {"system_info: n_threads", Family::llama_cpp, {none}},
     {"main: build", Family::llama_cpp, {start}},
@@ -174,6 +180,7 @@ constexpr Pattern kPatterns[] = {
     {"creating non-SWA KV cache, size = %n cells", Family::llama_cpp, {base_cells}},
     {"creating SWA KV cache, size = %n cells", Family::llama_cpp, {window_cells}},
     {"using full-size SWA cache", Family::llama_cpp, {swa_full}},
+    {"Flash Attention was auto, set to %w", Family::llama_cpp, {flash_attn}},
     {"kv_size = %n", Family::llama_cpp, {kv_cells}},
     {"type_k = '%w'", Family::llama_cpp, {type_k}},
     {"type_v = '%w'", Family::llama_cpp, {type_v}},
@@ -196,6 +203,9 @@ constexpr Pattern kPatterns[] = {
     // GPUs: ggml_cuda_init, llama.cpp's device list, nvidia-smi, PyTorch's collect_env
     {"Device %n: %t, compute", Family::any, {none, gpu}},
     {"using device %w (%t)", Family::any, {none, gpu}},
+    {"using device %w (%t) - %b free", Family::llama_cpp, {none, none, device_free}},
+    {"using device %w (%t) (%t) - %b free", Family::llama_cpp, {none, none, none, device_free}},
+    {"GPU name: %t", Family::any, {gpu}},
     {"GPU %n: %t (UUID", Family::any, {none, gpu}},
     {"GPU %n: %t", Family::any, {none, gpu}},
     {"found device: %t", Family::any, {gpu}},
@@ -245,6 +255,11 @@ constexpr Key kKeys[] = {
     {"max_num_batched_tokens", Family::vllm, batched_tokens},
     {"max_num_seqs", Family::vllm, max_num_seqs},
     {"enable_prefix_caching", Family::vllm, prefix_caching},
+    {"enforce_eager", Family::vllm, enforce_eager},
+    {"disable_hybrid_kv_cache_manager", Family::vllm, no_hybrid_manager},
+    {"mamba_cache_mode", Family::vllm, mamba_mode},
+    {"cpu_offload_gb", Family::vllm, cpu_offload},
+    {"num_gpu_blocks_override", Family::vllm, blocks_override},
     {"quantization", Family::any, weight_format},
     {"dtype", Family::any, dtype},
     {"mamba_ssm_cache_dtype", Family::any, ssm_dtype},
@@ -252,6 +267,13 @@ constexpr Key kKeys[] = {
     {"mem_fraction_static", Family::sglang, static_fraction},
     {"max_running_requests", Family::sglang, max_requests},
     {"swa_full_tokens_ratio", Family::sglang, swa_ratio},
+    {"page_size", Family::sglang, page_size},
+    {"max_total_tokens", Family::sglang, max_total_tokens},
+    {"chunked_prefill_size", Family::sglang, chunked_prefill},
+    {"cuda_graph_max_bs", Family::sglang, graph_batch},
+    {"mamba_full_memory_ratio", Family::sglang, mamba_ratio},
+    {"disable_radix_cache", Family::sglang, no_radix_cache},
+    {"disable_hybrid_swa_memory", Family::sglang, no_window_pool},
     {"free_gpu_memory_fraction", Family::tensorrt_llm, free_fraction},
     {"kv_cache_free_gpu_mem_fraction", Family::tensorrt_llm, free_fraction},
     {"ctx_size", Family::llama_cpp, n_ctx},
@@ -306,15 +328,17 @@ std::string_view anchor_text(std::string_view text) {
   return text;
 }
 
-/// Chains of patterns and keys by bucket; 0 ends a chain.
+/// Chains of patterns and keys by bucket; 0 ends a chain. Each with its four letters, since buckets are shared.
 struct Index {
   std::array<unsigned short, kBuckets> head{};
   std::array<unsigned short, kPatternCount + kKeyCount + 1> next{};
+  std::array<u32, kPatternCount + kKeyCount + 1> letters{};
 
   Index() {
     const auto add = [this](std::string_view anchor, std::size_t id) {
       u32 four = 0;
       for (const char c : anchor.substr(0, kAnchor)) four = slide(four, c);
+      letters[id] = four;
       const u32 bucket = bucket_of(four);
       next[id] = head[bucket];
       head[bucket] = static_cast<unsigned short>(id);
@@ -488,13 +512,12 @@ constexpr std::size_t kLongestList = 16384;
 bool take_word(Cursor& in, Capture& out) {
   in.space();
   if (in.now() == '[') {
-    const std::size_t close = in.text.substr(in.at, kLongestList).find(']');
-    if (close == std::string_view::npos) {
-      if (in.text.size() - in.at < kLongestList) in.spent = true;
-      return false;
-    }
-    out.text = in.text.substr(in.at, close + 1);
-    in.at += close + 1;
+    constexpr std::string_view kMarks = " ,.-[";
+    const std::size_t from = in.at;
+    while (!in.done() && in.at - from < kLongestList && (is_digit(in.now()) || kMarks.contains(in.now()))) ++in.at;
+    if (in.done()) in.spent = true;
+    if (in.now() != ']') return false;
+    out.text = in.text.substr(from, ++in.at - from);
     return true;
   }
   constexpr std::string_view kEnds = " ,;()[]{}'\"|<>";
@@ -701,48 +724,94 @@ std::size_t after_escape(std::string_view raw, std::size_t at) {
   return at;
 }
 
+/// What a byte is to clean().
+enum class Byte : unsigned char { plain, space, dropped, escape, high };
+
+constexpr auto kBytes = [] {
+  std::array<Byte, 256> kinds{};
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    kinds[i] = i >= 0x80 ? Byte::high : i > ' ' && i != 0x7F ? Byte::plain : Byte::dropped;
+    if (i == ' ' || (i >= '\t' && i <= '\r')) kinds[i] = Byte::space;
+  }
+  kinds[0x1B] = Byte::escape;
+  return kinds;
+}();
+
+constexpr Byte byte_kind(char c) { return kBytes[static_cast<unsigned char>(c)]; }
+
 /// Plain text of a line: no colours, no control characters, one space for any white space, no quote marks of mail.
 /// True where white space ends it.
-bool clean(std::string_view raw, std::string& out) {
-  out.clear();
+[[gnu::noinline]] bool clean(std::string_view raw, std::string& out) {
+  // Nothing grows but a byte that is no text, which becomes one.
+  out.resize(raw.size());
+  char* const begin = out.data();
+  char* to = begin;
   bool gap = false;
+  const auto put = [&](const char* from, std::size_t count) {
+    if (gap && to != begin) *to++ = ' ';
+    gap = false;
+    while (count-- != 0) *to++ = *from++;
+  };
+  const char* const data = raw.data();
   for (std::size_t i = 0; i < raw.size();) {
-    const auto byte = static_cast<unsigned char>(raw[i]);
-    if (byte == 0x1B) {
-      i = after_escape(raw, i + 1);
-      continue;
-    }
-    if (byte <= ' ' || byte == 0x7F) {
-      // NUL and its like are dropped, white space kept as a gap.
-      if (byte == ' ' || (byte >= '\t' && byte <= '\r')) gap = true;
-      ++i;
-      continue;
-    }
-    std::size_t length = 1;
-    if (byte < 0x7F) {
-      while (i + length < raw.size() && raw[i + length] > ' ' && raw[i + length] < 0x7F) ++length;
-    } else {
-      length = sequence(raw, i);
-      if (length == 2 && byte == 0xC2 && static_cast<unsigned char>(raw[i + 1]) == 0xA0) {
+    switch (byte_kind(data[i])) {
+      case Byte::plain: {
+        if (gap) put(data + i++, 1);
+        while (i < raw.size() && byte_kind(data[i]) == Byte::plain) *to++ = data[i++];
+        break;
+      }
+      case Byte::space:
         gap = true;
-        i += 2;
-        continue;
+        ++i;
+        break;
+      case Byte::dropped: ++i; break;
+      case Byte::escape: i = after_escape(raw, i + 1); break;
+      case Byte::high: {
+        const std::size_t length = sequence(raw, i);
+        if (length == 2 && data[i] == '\xC2' && data[i + 1] == '\xA0') {
+          gap = true;
+        } else {
+          put(length == 0 ? "?" : data + i, std::max<std::size_t>(length, 1));
+        }
+        i += std::max<std::size_t>(length, 1);
+        break;
       }
     }
-    if (gap && !out.empty()) out += ' ';
-    gap = false;
-    if (length == 0) {
-      out += '?';
-      ++i;
+  }
+  out.resize(static_cast<std::size_t>(to - begin));
+  if (out.starts_with('>')) {
+    std::size_t quotes = 0;
+    while (quotes < out.size() && (out[quotes] == '>' || out[quotes] == ' ')) ++quotes;
+    out.erase(0, quotes);
+  }
+  return gap;
+}
+
+/// A container's line as its file driver keeps it, {"log":"…\\n","stream":…}: its text, without the escapes.
+bool unwrap(std::string_view raw, std::string& out) {
+  constexpr std::string_view kOpening = "{\"log\":\"";
+  if (!raw.starts_with(kOpening)) return false;
+  out.clear();
+  for (std::size_t i = kOpening.size(); i < raw.size() && raw[i] != '"'; ++i) {
+    if (raw[i] != '\\' || i + 1 == raw.size()) {
+      out += raw[i];
       continue;
     }
-    out.append(raw.substr(i, length));
-    i += length;
+    const char kind = raw[++i];
+    if (kind == 'n' || kind == 'r' || kind == 't') {
+      out += ' ';
+    } else if (kind == 'u' && raw.substr(i + 1, 2) == "00" && i + 4 < raw.size()) {
+      unsigned code = 0;  // control characters, and < > & as some writers escape them
+      for (const char c : raw.substr(i + 3, 2)) {
+        code = code * 16 + static_cast<unsigned>(is_digit(c) ? c - '0' : ((c | 0x20) - 'a' + 10) & 15);
+      }
+      out += static_cast<char>(code & 0x7F);
+      i += 4;
+    } else {
+      out += kind;
+    }
   }
-  std::size_t quotes = 0;
-  while (quotes < out.size() && (out[quotes] == '>' || (quotes != 0 && out[quotes] == ' '))) ++quotes;
-  if (quotes != 0) out.erase(0, quotes);
-  return gap;
+  return true;
 }
 
 /// Pieces of a text: lines, and parts of lines too long to hold.
@@ -755,8 +824,9 @@ class Lines {
     number = number_;
     constexpr std::size_t kLongest = 1 << 16;
     const std::string_view rest = text_.substr(at_, kLongest);
-    std::size_t end = 0;
-    while (end < rest.size() && rest[end] != '\n' && rest[end] != '\r') ++end;
+    if (feed_ < at_) feed_ = std::min(text_.find('\n', at_), text_.size());
+    std::size_t end = std::min(feed_ - at_, rest.size());
+    end = std::min(rest.substr(0, end).find('\r'), end);
     if (end == rest.size()) {
       if (at_ + end < text_.size()) {
         // Break where no figure is torn.
@@ -781,6 +851,7 @@ class Lines {
  private:
   std::string_view text_;
   std::size_t at_ = 0;
+  std::size_t feed_ = std::min(text_.find('\n'), text_.size());  ///< the next line feed, looked for once
   u32 number_ = 1;
 };
 
@@ -803,21 +874,25 @@ std::size_t wrap_column(std::string_view text) {
   std::size_t widest = 0;
   u64 count = 0;
   std::size_t width = 0;
-  for (std::size_t i = 0; i <= text.size();) {
-    const char c = i < text.size() ? text[i] : '\n';
-    ++i;
-    if (c == '\n' || c == '\r') {
-      if (width > widest) {
-        widest = width;
-        count = 0;
-      }
-      if (width == widest) ++count;
-      width = 0;
-    } else if (c == '\x1b') {
-      i = after_escape(text, i);
-    } else if (++width > kWidest) {
-      return 0;
+  for (std::size_t i = 0; i < text.size();) {
+    // A line without colours is as wide as it is long.
+    const std::string_view rest = text.substr(i, kWidest + 1);
+    std::size_t length = 0;
+    while (length < rest.size() && rest[length] != '\n' && rest[length] != '\r' && rest[length] != '\x1b') ++length;
+    width += length;
+    i += length;
+    if (width > kWidest) return 0;
+    if (i < text.size() && text[i] == '\x1b') {
+      i = after_escape(text, i + 1);
+      continue;
     }
+    ++i;
+    if (width > widest) {
+      widest = width;
+      count = 0;
+    }
+    if (width == widest) ++count;
+    width = 0;
   }
   return widest >= 40 && count >= 2 ? widest : 0;
 }
@@ -840,7 +915,11 @@ bool opens_record(std::string_view line, std::string_view before) {
   std::size_t at = 0;
   while (at < line.size() && is_digit(line[at])) ++at;
   if (at == 0 || at + 2 >= line.size() || !is_digit(line[at + 1])) return false;
-  if (line[at] == ':' || (line[at] == '-' && at == 4)) return true;
+  const auto two_digits = [&](std::size_t i) {
+    return i + 1 < line.size() && is_digit(line[i]) && is_digit(line[i + 1]);
+  };
+  if (line[at] == '-' && at == 4) return true;
+  if (line[at] == ':' && at <= 2 && two_digits(at + 1) && at + 3 < line.size() && line[at + 3] == ':') return true;
   std::size_t dots = 0;
   for (std::size_t i = at; i < line.size() && (is_digit(line[i]) || line[i] == '.'); ++i)
     dots += line[i] == '.' ? 1 : 0;
@@ -914,6 +993,11 @@ class Scanner {
     bool more = next_line(lines, raw, number);
     bool continued = false;
     while (more) {
+      if (ahead_text_.empty()) {
+        more = next_line(lines, raw, number);
+        continued = false;
+        continue;
+      }
       line_.swap(ahead_text_);
       line_gap_ = ahead_gap_;
       const u32 now = number;
@@ -928,13 +1012,8 @@ class Scanner {
       scan_line(now, full, raw_end);
       continued = full && more && !opens_record(ahead_text_, line_);
     }
-    for (std::size_t i = 0; i < matched_.size(); ++i) {
-      if (matched_[i]) ++out_.votes[static_cast<std::size_t>(kPatterns[i].family)];
-    }
-    for (std::size_t i = 0; i < matched_keys_.size(); ++i) {
-      if (matched_keys_[i]) ++out_.votes[static_cast<std::size_t>(kKeys[i].family)];
-    }
     if (have_cache_) ++out_.starts;
+    count_votes();
     for (std::size_t i = 0; i < stored_.size(); ++i) {
       out_.found[i].text = view(stored_[i].text);
       out_.found[i].excerpt = view(stored_[i].excerpt);
@@ -943,29 +1022,28 @@ class Scanner {
   }
 
  private:
-  bool next_line(Lines& lines, std::string_view& raw, u32& number) {
+  [[gnu::noinline]] bool next_line(Lines& lines, std::string_view& raw, u32& number) {
     if (!lines.next(raw, number)) return false;
-    ahead_gap_ = clean(raw, ahead_text_);
+    ahead_gap_ = clean(unwrap(raw, unwrapped_) ? std::string_view(unwrapped_) : raw, ahead_text_);
     return true;
   }
 
-  void scan_line(u32 number, bool full, std::size_t raw_end) {
+  // Not inlined, since a browser optimises a function from one call to the next.
+  [[gnu::noinline]] void scan_line(u32 number, bool full, std::size_t raw_end) {
     const Index& messages = index();
     Match match;
     u32 four = 0;
     for (std::size_t i = 0; i + 1 < kAnchor && i < line_.size(); ++i) four = slide(four, line_[i]);
-    for (std::size_t at = 0; at < line_.size(); ++at) {
-      const bool cut = at + kAnchor > line_.size();
-      if (cut) {
-        // A message that begins in the last letters of a broken line.
-        if (full && !opens_record(ahead_text_, line_)) scan_joined(number, at, raw_end);
-        break;
-      }
-      four = slide(four, line_[at + kAnchor - 1]);
+    const std::string_view line = line_;
+    std::size_t at = 0;
+    for (; at + kAnchor <= line.size(); ++at) {
+      four = slide(four, line[at + kAnchor - 1]);
       for (unsigned short id = messages.head[bucket_of(four)]; id != 0; id = messages.next[id]) {
-        try_one(id, number, at, full, raw_end, match);
+        if (messages.letters[id] == four) try_one(id, number, at, full, raw_end, match);
       }
     }
+    // A message that begins in the last letters of a broken line.
+    if (at < line.size() && full && !opens_record(ahead_text_, line_)) scan_joined(number, at, raw_end);
   }
 
   Outcome match_id(unsigned short id, std::string_view line, std::size_t at, Match& match) const {
@@ -975,7 +1053,9 @@ class Scanner {
 
   void try_one(unsigned short id, u32 number, std::size_t at, bool full, std::size_t raw_end, Match& match) {
     const Outcome outcome = match_id(id, line_, at, match);
-    const bool at_edge = outcome == Outcome::yes && full && !line_gap_ && match.end >= line_.size();
+    // Text may go on after a space, other captures end there.
+    const bool to_end = id <= kPatternCount && kPatterns[id - 1].text.ends_with("%t");
+    const bool at_edge = outcome == Outcome::yes && full && (!line_gap_ || to_end) && match.end >= line_.size();
     if (outcome == Outcome::no) return;
     if (outcome == Outcome::yes && !at_edge) {
       keep(id, number, line_, at, match);
@@ -1012,7 +1092,9 @@ class Scanner {
         u32 four = 0;
         for (std::size_t i = 0; i < kAnchor; ++i) four = slide(four, window_[at + i]);
         for (unsigned short id = messages.head[bucket_of(four)]; id != 0; id = messages.next[id]) {
-          if (match_id(id, window_, at, match) == Outcome::yes) keep(id, number, window_, at, match);
+          if (messages.letters[id] == four && match_id(id, window_, at, match) == Outcome::yes) {
+            keep(id, number, window_, at, match);
+          }
         }
       }
     }
@@ -1055,23 +1137,34 @@ class Scanner {
     }
   }
 
+  /// The messages since the last start that printed a cache.
+  void count_votes() {
+    const u32 from = have_cache_ || start_ == 0 ? start_ : start_ - 1;
+    const auto vote = [&](u32 seen, Family family) {
+      if (seen > from) ++out_.votes[static_cast<std::size_t>(family)];
+    };
+    for (std::size_t i = 0; i < seen_.size(); ++i) vote(seen_[i], kPatterns[i].family);
+    for (std::size_t i = 0; i < seen_keys_.size(); ++i) vote(seen_keys_[i], kKeys[i].family);
+  }
+
   void keep(unsigned short id, u32 number, std::string_view line, std::size_t at, const Match& match) {
     if (id > kPatternCount) {
       const Key& key = kKeys[id - kPatternCount - 1];
-      matched_keys_[id - kPatternCount - 1] = true;
+      seen_keys_[id - kPatternCount - 1] = start_ + 1;
       if (match.captures[0].text == "None") return;
       ++match_;
       add(key.field, number, line, at, match.captures[0]);
       return;
     }
     const Pattern& pattern = kPatterns[id - 1];
-    matched_[id - 1] = true;
+    seen_[id - 1] = start_ + 1;
     if (pattern.fields[0] == start) {
       if (have_cache_) {
         ++start_;
         ++out_.starts;
         have_cache_ = false;
       }
+      seen_[id - 1] = start_ + 1;
       return;
     }
     ++match_;
@@ -1092,6 +1185,7 @@ class Scanner {
     switch (field) {
       case kv_tokens:
       case kv_blocks:
+      case kv_needed:  // it ended there
       case cache_size:
       case pool_k:
       case pool_kv: have_cache_ = true; break;
@@ -1148,7 +1242,7 @@ class Scanner {
   std::string_view text_;
   std::size_t wrap_;
   Scan out_;
-  std::string line_, ahead_text_, window_, piece_;
+  std::string line_, ahead_text_, window_, piece_, unwrapped_;
   std::string head_;  ///< where the line's record names its rank
   std::vector<std::string> pieces_;
   std::size_t joined_for_ = static_cast<std::size_t>(-1);
@@ -1162,8 +1256,8 @@ class Scanner {
   u32 match_ = 0;
   u32 start_ = 0;
   std::array<u32, kFields> counts_{};
-  std::array<bool, kPatternCount> matched_{};
-  std::array<bool, kKeyCount> matched_keys_{};
+  std::array<u32, kPatternCount> seen_{};  ///< one more than the last start that had the message; 0: none had
+  std::array<u32, kKeyCount> seen_keys_{};
 };
 
 }  // namespace

@@ -27,6 +27,7 @@ Reading read_per_token(Bytes bytes) noexcept {
 Reading read_binary(Bytes bytes) noexcept {
   constexpr u64 kMiB = 1 << 20;
   constexpr u64 kGiB = 1 << 30;
+  if (bytes.count < kMiB) return read_per_token(bytes);
   return bytes.count < kGiB ? scaled(bytes.count, kMiB, "MiB") : scaled(bytes.count, kGiB, "GiB");
 }
 

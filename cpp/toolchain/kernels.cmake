@@ -9,6 +9,8 @@ set(kernel_link_options -Oz -flto -fno-exceptions -fno-rtti -sFILESYSTEM=0 -sSUP
 
 target_compile_options(kvcap PRIVATE ${kernel_compile_options})
 target_compile_options(kvcap_core PRIVATE ${kernel_compile_options})
+# A log has megabytes: its scan is compiled to be fast. Only the full kernel has it.
+set_source_files_properties(cpp/src/log_scan.cpp PROPERTIES COMPILE_OPTIONS -O2)
 
 # No JavaScript of Emscripten's, no allocator: what every page loads has to be small.
 add_executable(kernel_wasm cpp/bindings/kernel.cpp cpp/bindings/arena.cpp cpp/bindings/no_printf.cpp)

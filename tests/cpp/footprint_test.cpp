@@ -167,6 +167,10 @@ TEST_CASE("readings keep GB and GiB apart") {
   CHECK(read_binary({1'073'741'824}).millionths == 1'000'000);
   CHECK(std::string_view(read_binary({1'073'741'824}).unit) == "GiB");
   CHECK(std::string_view(read_binary({1'073'741'823}).unit) == "MiB");
+  // Small gaps are said in small units.
+  CHECK(std::string_view(read_binary({1'048'575}).unit) == "KiB");
+  CHECK(read_binary({36'864}).millionths == 36'000'000);
+  CHECK(std::string_view(read_binary({1023}).unit) == "B");
   CHECK(std::string_view(read_decimal({999}).unit) == "B");
   CHECK(std::string_view(read_decimal({1000}).unit) == "kB");
   CHECK(std::string_view(read_decimal({kMaxExact}).unit) == "TB");

@@ -632,18 +632,176 @@ TEST_CASE("clocks, containers, line ends and other programs change nothing") {
     // A wrapped or joined text has no lines of its own to put anything before.
     const std::string stem = path.stem().string();
     if (stem.find("wrapped") != std::string::npos || stem.find("without") != std::string::npos) continue;
-    std::string clocks, mixed, returns, doubled;
+    std::string clocks, mixed, returns, doubled, journal, pod, docker;
     for (const auto& line : lines_of(text)) {
       clocks += "vllm-1  | 2025-09-25T14:20:00.123456789Z " + line + "\n";
       mixed += line + "\n10.0.0.7 - - \"GET /healthz HTTP/1.1\" 200 2\nnginx: worker process 33 started\n";
       returns += line + "\r\n";
       doubled += line + "\n\n";
+      journal += "Sep 25 14:20:00 gpu-01 serve[4242]: " + line + "\n";
+      pod += "[pod/serve-7d9f5/serve] 2025-09-25T14:20:00.1Z stdout F " + line + "\n";
+      docker += R"({"log":)" + json::Writer().text(line + "\n").take() +
+                R"(,"stream":"stderr","time":"2025-09-25T14:20:00.1Z"})" + "\n";
     }
     same(clocks);
     same(mixed);
     same(returns);
     same(doubled);
+    same(journal);
+    same(pod);
+    same(docker);
   }
+}
+
+TEST_CASE("of several logs in one text the last counts, whatever engine the others are of") {
+  std::size_t pairs = 0;
+  for (const auto& last : logs()) {
+    const std::string text = read_file(last);
+    const std::string stem = last.stem().string();
+    // A text that was broken or joined cannot be told apart from what stands before it.
+    if (stem.find("wrapped") != std::string::npos || stem.find("without") != std::string::npos) continue;
+    const auto alone = read(text);
+    // Lines of a start that another engine's cache can stand before.
+    const auto opens = [&](const char* words) { return text.substr(0, 400).find(words) != std::string::npos; };
+    const bool starts = opens("vLLM API server version") || opens("Initializing a") || opens("server_args=") ||
+                        opens("TensorRT-LLM version:") || opens("build: ") || opens("build=");
+    if (!starts) continue;
+    for (const auto& first : logs()) {
+      const std::string before = read_file(first);
+      if (before.size() > 40'000 || first.stem().string().find("wrapped") != std::string::npos) continue;
+      const auto answer = read(before + "\n" + text);
+      CAPTURE(first.string());
+      CAPTURE(last.string());
+      CHECK(text_at(answer.root(), "engine") == text_at(alone.root(), "engine"));
+      for (const std::string figure :
+           {"kv_memory_bytes", "kv_tokens", "kv_blocks", "n_ctx", "model", "weights_bytes"}) {
+        CAPTURE(figure);
+        CHECK(text_at(answer.root(), "printed." + figure) == text_at(alone.root(), "printed." + figure));
+      }
+      ++pairs;
+    }
+  }
+  CHECK(pairs > 300);
+}
+
+TEST_CASE("what an engine took outweighs \"auto\"") {
+  const auto vllm = read(
+      "args: Namespace(dtype='auto', kv_cache_dtype='auto', model='meta-llama/Llama-3.1-8B')\n"
+      "Initializing an LLM engine (v0.6.3) with config: dtype=torch.float32, kv_cache_dtype=fp8\n");
+  CHECK(text_at(vllm.root(), "printed.dtype") == "torch.float32");
+  CHECK(text_at(vllm.root(), "printed.kv_dtype") == "fp8");
+  const auto sglang = read(
+      "server_args=ServerArgs(model_path='meta-llama/Llama-3.1-8B', kv_cache_dtype='auto')\n"
+      "KV Cache is allocated. dtype: torch.float8_e4m3fn, #tokens: 100, K size: 0.01 GB, V size: 0.01 GB\n");
+  CHECK(text_at(sglang.root(), "request.kv") == "fp8");
+  const auto llama =
+      read("llama_context: flash_attn = auto\nllama_context: Flash Attention was auto, set to disabled\n");
+  CHECK(text_at(llama.root(), "printed.flash_attn") == "disabled");
+  CHECK(at(llama.root(), "contradictions")->count() == 0);
+}
+
+TEST_CASE("a version ends where its digits do") {
+  for (const std::string after : {"\\n", "\\n\"", "\\r\\n(APIServer pid=1)", " ", ","}) {
+    const auto answer = read("vLLM API server version 0.12.0" + after + "\nGPU KV cache size: 16 tokens\n");
+    CHECK(text_at(answer.root(), "engine_version") == "0.12.0");
+  }
+}
+
+TEST_CASE("a build's number does not make a fork of it") {
+  const auto server =
+      read("INFO [ main] build info | tid=\"140\" timestamp=1724000000 build=3600 commit=\"2fb92678\"\n");
+  CHECK(text_at(server.root(), "engine") == "llama.cpp");
+  CHECK(text_at(server.root(), "engine_version") == "b3600");
+  CHECK(at(server.root(), "variant")->is(Kind::null));
+}
+
+TEST_CASE("blocks without their bytes are a pool as well") {
+  const auto answer = read(
+      "Initializing an LLM engine (v0.5.4) with config: model='meta-llama/Meta-Llama-3-8B', dtype=torch.bfloat16, "
+      "max_seq_len=8192, tensor_parallel_size=1\n# GPU blocks: 1000, # CPU blocks: 2048\n");
+  CHECK(text_at(answer.root(), "request.options.num_gpu_blocks_override") == "1000");
+  CHECK(text_at(answer.root(), "memory.segments.0.kind") == "cache");
+  CHECK(text_at(answer.root(), "memory.segments.0.bytes") == std::to_string(1000 * 16 * 131072));
+  CHECK(text_at(answer.root(), "comparison.0.figure") == "kv_blocks");
+}
+
+TEST_CASE("the pool is computed by the budget wherever its terms are printed") {
+  const auto budget_of = [](const std::string& log) {
+    const auto answer = read(log);
+    std::string found;
+    for (const Value& one : *at(answer.root(), "comparison")) {
+      if (text_at(one, "figure") == "kv_memory_bytes")
+        found = shown(*at(one, "agrees")) + " " + text_at(one, "computed");
+    }
+    return found;
+  };
+  const std::string vllm =
+      "Initializing a V0 LLM engine (v0.7.1) with config: model='Qwen/Qwen2.5-7B-Instruct', max_seq_len=8192\n"
+      "the current vLLM instance can use total_gpu_memory (80.00GiB) x gpu_memory_utilization (0.90) = 72.00GiB\n"
+      "model weights take 14.00GiB; non_torch_memory takes 1.00GiB; PyTorch activation peak memory takes 2.00GiB; the "
+      "rest of the memory reserved for KV Cache is ";
+  const std::string computed = std::to_string(u64{55} << 30);
+  CHECK(budget_of(vllm + "55.00GiB.\n") == "true " + computed);
+  CHECK(budget_of(vllm + "50.00GiB.\n") == "false " + computed);
+  const std::string sglang =
+      "server_args=ServerArgs(model_path='meta-llama/Llama-3.1-8B', mem_fraction_static=0.8, context_length=8192)\n"
+      "Load weight begin. avail mem=80.00 GB\nLoad weight end. type=L, avail mem=64.00 GB, mem usage=16.00 GB.\n";
+  const std::string pool = "KV Cache is allocated. #tokens: 393216, K size: 24.00 GB, V size: 24.00 GB\n";
+  CHECK(budget_of(sglang + pool) == "true " + std::to_string(u64{48} << 30));
+  CHECK(budget_of(sglang + "KV Cache is allocated. #tokens: 327680, K size: 20.00 GB, V size: 20.00 GB\n")
+            .starts_with("false "));
+  // Without one of them there is nothing to compute it from.
+  CHECK(budget_of("server_args=ServerArgs(model_path='meta-llama/Llama-3.1-8B', mem_fraction_static=0.8)\n" + pool)
+            .empty());
+  const std::string needed =
+      "ValueError: To serve at least one request with the models's max seq len (32768), (6.00 GiB KV cache is needed, "
+      "which is larger than the available KV cache memory (2.31 GiB). Based on the available memory, the estimated "
+      "maximum model length is 12608.\nmodel='Qwen/Qwen2.5-14B-Instruct', dtype=torch.float16, max_seq_len=32768\n";
+  const auto answer = read(needed);
+  CHECK(text_at(answer.root(), "comparison.0.figure") == "kv_needed_bytes");
+  CHECK(at(answer.root(), "comparison.0.agrees")->truth);
+}
+
+TEST_CASE("a machine is named by what it had free, where nothing else names it") {
+  const auto metal = read(
+      "using device Metal (Apple M2 Max) (unknown id) - 53083 MiB free\n"
+      "load_tensors: Metal_Mapped model buffer size = 8300.20 MiB\n"
+      "load_tensors: CPU_Mapped model buffer size = 630.59 MiB\n"
+      "llama_kv_cache: Metal KV buffer size = 5760.00 MiB\n");
+  CHECK(text_at(metal.root(), "request.gpu") == "apple-m2-max-64gb");
+  CHECK(text_at(metal.root(), "ranks") == "1");
+  CHECK(text_at(metal.root(), "printed.devices.0.device") == "Metal");
+  const auto unknown = read("using device ROCm0 (AMD Radeon Graphics of Tomorrow) - 24000 MiB free\n");
+  CHECK(text_at(unknown.root(), "request.gpu.memory_bytes") == std::to_string(u64{24000} << 20));
+  const auto sglang = read("server_args=ServerArgs(model_path='x')\nLoad weight begin. avail mem=139.00 GB\n");
+  CHECK(text_at(sglang.root(), "request.gpu.memory_bytes") == std::to_string(u64{139} << 30));
+}
+
+TEST_CASE("flags that shape the pools are set") {
+  const auto answer = read(
+      "server_args=ServerArgs(model_path='Qwen/Qwen3-Next-80B-A3B-Instruct', page_size=64, max_total_tokens=65536, "
+      "chunked_prefill_size=4096, cuda_graph_max_bs=32, mamba_full_memory_ratio=0.7, disable_radix_cache=True)\n");
+  const Value& options = *at(answer.root(), "request.options");
+  CHECK(text_at(options, "page_size") == "64");
+  CHECK(text_at(options, "max_total_tokens") == "65536");
+  CHECK(text_at(options, "chunked_prefill_size") == "4096");
+  CHECK(text_at(options, "cuda_graph_max_bs") == "32");
+  CHECK(text_at(options, "mamba_full_memory_ratio") == "0.7");
+  CHECK(at(options, "disable_radix_cache")->truth);
+  const auto vllm = read(
+      "non-default args: {'model': 'Qwen/Qwen3-8B', 'enforce_eager': True, 'cpu_offload_gb': 4, "
+      "'disable_hybrid_kv_cache_manager': True, 'mamba_cache_mode': 'all'}\n# GPU blocks: 16\n");
+  const Value& flags = *at(vllm.root(), "request.options");
+  CHECK(at(flags, "enforce_eager")->truth);
+  CHECK(at(flags, "disable_hybrid_kv_cache_manager")->truth);
+  CHECK(text_at(flags, "cpu_offload_gb") == "4");
+  CHECK(text_at(flags, "mamba_cache_mode") == "all");
+  // Processes of MPI are GPUs, and the size of the weights is one's.
+  const auto tensorrt = read(
+      "[TensorRT-LLM][INFO] MPI size: 2, MPI local size: 2, rank: 0\n"
+      "[TensorRT-LLM][INFO] Loaded engine size: 7667 MiB\n");
+  CHECK(text_at(tensorrt.root(), "request.tensor_parallel") == "2");
+  CHECK(text_at(tensorrt.root(), "request.weight_bytes") == std::to_string(u64{2 * 7667} << 20));
 }
 
 TEST_CASE("a terminal's width changes nothing") {
@@ -738,6 +896,10 @@ TEST_CASE("hostile texts end in an answer") {
   texts.push_back(repeated("9,", kTenMB));
   texts.push_back(repeated(std::string_view("\0", 1), kTenMB));
   texts.push_back(repeated("\r", kTenMB));
+  texts.push_back(repeated(std::string(100, '\r') + std::string(60, 'x'), kTenMB));
+  texts.push_back(repeated(R"({"log":"\u001b[)", kTenMB));
+  texts.push_back(repeated("{\"log\":\"\\\\\n", kTenMB));
+  texts.push_back(repeated("build: 1 (\nself size = 1 MiB\n", kTenMB));
   texts.push_back(repeated("\x1b[", kTenMB));
   texts.push_back(repeated("\x1b]0;", kTenMB));
   texts.push_back(repeated("\xff\xc3", kTenMB));

@@ -480,7 +480,7 @@ export interface WasmInstance {
   catalogue(): string;
   /** Of the full kernel; `bytes` are the start of a file of `fileBytes`, `config` the config.json beside it or "". */
   importModel?(kind: string, bytes: Uint8Array, fileBytes: number, config: string): string;
-  readLog?(text: string): string;
+  readLog?(text: string | Uint8Array): string;
   paging?(question: string): string;
   quiz?(question: string): string;
   wish?(question: string): string;

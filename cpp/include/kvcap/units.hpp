@@ -87,7 +87,7 @@ struct Reading {
 [[nodiscard]] Reading read_decimal(Bytes bytes) noexcept;
 /// B or KiB: the unit of one token's cache.
 [[nodiscard]] Reading read_per_token(Bytes bytes) noexcept;
-/// MiB or GiB: powers of 1024, as engines print them.
+/// B, KiB, MiB or GiB: powers of 1024, as engines print them.
 [[nodiscard]] Reading read_binary(Bytes bytes) noexcept;
 
 }  // namespace kvcap

@@ -68,7 +68,8 @@ export function logReader(host: Host): Part {
     const { instance } = host.kernel;
     let reading: LogReading | Failure;
     try {
-      reading = JSON.parse(instance.readLog?.(text) ?? "null") as LogReading | Failure;
+      // As bytes, since the binding encodes a text more slowly than the browser does.
+      reading = JSON.parse(instance.readLog?.(new TextEncoder().encode(text)) ?? "null") as LogReading | Failure;
     } catch (error) {
       reading = { error: { code: "internal", field: "log", message: String(error) } };
     }
