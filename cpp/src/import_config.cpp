@@ -66,6 +66,17 @@ Result<Model> import_config(const Value& config) {
                   "its weights and activations leave room for");
   }
 
+  if (fields.family() == nullptr) {
+    const Value* const names = config.get("architectures");
+    const Value* const first =
+        names != nullptr && names->is(Kind::array) && names->count() != 0 ? &*names->begin() : nullptr;
+    if (first != nullptr && first->is(Kind::string) && first->text.ends_with("ForMaskedLM")) {
+      return fail(
+          ErrorCode::no_cache, "architectures",
+          Text() << "\"" << first->text << "\" fills in masked words: it reads a text at once and keeps no KV cache");
+    }
+  }
+
   if (!fields.truth("is_causal", true)) {
     return fail(ErrorCode::no_cache, "is_causal",
                 "is false: this copy embeds texts and attends to all of a text at once, so it keeps no KV cache");

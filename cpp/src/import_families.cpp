@@ -21,7 +21,7 @@ constexpr std::array kFamilies = {
            "multi_modality|mllama",
            kBiasKeyOut},
     Family{"granite|granitemoe|granitemoehybrid|granitemoeshared", kBiasKeyOut | kSharedMlp},
-    Family{"baichuan|xverse|internlm2|internlm2_5|olmo3_plain|phi3|phi4mm|nemotron-nas|deci", 0},
+    Family{"baichuan|xverse|internlm2|internlm2_5|olmo3_plain|phi3|phi4mm|nemotron-nas|deci|exaone|ernie4_5", 0},
     Family{"internlm", kQkvBias | kOutBias},
     Family{"qwen2|qwen2_vl|qwen2_5_vl|qwen2_5_omni|qwen2_5_omni_thinker|qwen2_audio", kQkvBias},
     Family{"qwen2_moe", kQkvBias | kSharedGate},
@@ -35,15 +35,16 @@ constexpr std::array kFamilies = {
     Family{"gemma4", kTied | kFourNorms | kNormHeads | kDenseBeside},
     Family{"glm|chatglm", kQkvBias},
     Family{"glm4|glm4v", kQkvBias | kFourNorms},
-    Family{"glm4_moe|glm4v_moe", kNormHeads | kRouterBias},
-    Family{"glm_moe_dsa|glm4_moe_lite|deepseek_v3|deepseek_v32|kimi_k2|kimi_k25", kRouterBias},
+    Family{"glm4_moe|glm4v_moe|dots1|bailing_moe_v2", kNormHeads | kRouterBias},
+    Family{"hunyuan_v1_moe|hunyuan_v1_dense", kNormHeads},
+    Family{"glm_moe_dsa|glm4_moe_lite|deepseek_v3|deepseek_v32|kimi_k2|kimi_k25|ernie4_5_moe", kRouterBias},
     Family{"deepseek_v2|minicpm3|mimo", 0},
     Family{"minicpm", 0},
     Family{"kimi_linear", kRouterBias},
     Family{
         "deepseek_v4|kimi_k3|mimo_v2_flash|minimax_m3|step3p5|step3p7|step3p7_flash|falcon_perception|t5|mt5|umt5|"
         "whisper|bart|mbart|rwkv|rwkv5|rwkv6|rwkv7|minimax|minimax_m1|minimax_text_01|recurrent_gemma|openelm|gpt_neo|"
-        "zamba2|olmo_hybrid",
+        "zamba2|olmo_hybrid|longcat_flash|longcat_flash_ngram|afmoe|apertus|bailing_moe|hunyuan|exaone_moe",
         kNoCount},
     Family{"minimax_m2", kNormRows | kRouterBias},
     Family{"gpt_oss", kSinks | kExpertBias | kBiasKeyOut},
@@ -103,11 +104,11 @@ constexpr std::array kDefaults = {
     FieldDefault{"qwen2|qwen2_moe|qwen2_vl|qwen2_5_vl|qwen2_5_omni|qwen3|qwen3_moe|qwen3_vl|qwen3_vl_moe|mimo|smollm3",
                  "use_sliding_window", "false", kHf},
     FieldDefault{"qwen2|qwen2_moe|qwen3|qwen3_moe", "max_window_layers", "28", kHf},
-    FieldDefault{"mistral|ministral|mixtral|phi3|phi4mm|phimoe|starcoder2", "sliding_layers", "all", kHfModel},
+    FieldDefault{"mistral|ministral|mixtral|phi3|phi4mm|phimoe|starcoder2|mpt", "sliding_layers", "all", kHfModel},
     FieldDefault{"gemma2", "sliding_window_pattern", "2", kHfModel},
     FieldDefault{"gemma3|gemma4", "sliding_window_pattern", "6", kHf},
     FieldDefault{"gemma3n", "sliding_window_pattern", "5", kHf},
-    FieldDefault{"cohere2|exaone4|olmo3", "sliding_window_pattern", "4", kHf},
+    FieldDefault{"cohere2|exaone4|exaone_moe|olmo3|afmoe", "sliding_window_pattern", "4", kHf},
     FieldDefault{"gpt_oss", "sliding_window_pattern", "2", kHf},
     FieldDefault{"recurrent_gemma", "attention_window_size", "2048", kHf},
     FieldDefault{"llama4", "attention_chunk_size", "8192", kHf},
@@ -121,9 +122,13 @@ constexpr std::array kDefaults = {
                  kHfModel},
     FieldDefault{
         "bert|roberta|xlm-roberta|distilbert|albert|electra|deberta|deberta-v2|mpnet|modernbert|nomic_bert|new|"
-        "camembert|longformer|big_bird|layoutlm|layoutlmv3|ernie|convbert|funnel|eurobert|jina_bert|t5encoder|"
+        "camembert|longformer|big_bird|layoutlm|layoutlmv2|layoutlmv3|ernie|ernie_m|convbert|funnel|eurobert|jina_bert|"
+        "t5encoder|xlm-roberta-xl|xlm-roberta-flash|roberta-prelayernorm|mobilebert|squeezebert|rembert|megatron-bert|"
+        "nezha|luke|mluke|ibert|fnet|canine|splinter|flaubert|xlm|data2vec-text|markuplm|lilt|nystromformer|yoso|mra|"
+        "dinov3_vit|deit|beit|vit_mae|swin|swinv2|clap|audio-spectrogram-transformer|wav2vec2-bert|wavlm|"
         "vit|clip|siglip|siglip2|dinov2|wav2vec2|hubert|esm|gte|neobert",
         "layer_pattern", "encoder", kEncoder},
+    FieldDefault{"longcat_flash|longcat_flash_ngram", "attentions_per_layer", "2", kHfModel},
     // Which state a recurrent layer keeps.
     FieldDefault{"minimax|minimax_m1|minimax_text_01", "linear_kind", "lightning", kRepository},
     FieldDefault{"rwkv5|rwkv6|rwkv7", "linear_kind", "rwkv", kMlcRwkv},
@@ -164,6 +169,7 @@ constexpr std::array kDefaults = {
     FieldDefault{"jamba", "expert_layer_period", "2", kHf},
     FieldDefault{"jamba", "expert_layer_offset", "1", kHf},
     FieldDefault{"phimoe", "lm_head_bias", "false", kHf},
+    FieldDefault{"gpt_oss", "attention_bias", "true", kHf},
     FieldDefault{"minicpm3", "tie_word_embeddings", "true", kHf},
     FieldDefault{"smollm3|granitemoehybrid|mamba2_ssm|mamba_ssm|mamba|xglm", "tie_word_embeddings", "true", kHf},
 };

@@ -38,12 +38,15 @@ constexpr std::array kSpellings = {
     Spellings{"num_experts",
               "num_local_experts|n_routed_experts|moe_num_experts|num_routed_experts|ffn_config.moe_num_experts"},
     Spellings{"num_experts_per_tok",
-              "num_experts_per_token|experts_per_token|moe_topk|moe_k|top_k_experts|ffn_config.moe_top_k"},
+              "num_experts_per_token|experts_per_token|moe_topk|moe_k|moe_top_k|top_k_experts|ffn_config.moe_top_k"},
     Spellings{"moe_intermediate_size", "expert_intermediate_size"},
-    Spellings{"n_shared_experts", "num_shared_experts"},
+    Spellings{"n_shared_experts", "num_shared_experts|num_shared_expert|moe_num_shared_experts"},
     Spellings{"layer_types", "layers_block_type|layer_block_types"},
     Spellings{"attn_layer_indices", "attn_layer_idx|full_attn_idxs"},
-    Spellings{"sliding_window", "sliding_window_size|window_size"},
+    Spellings{"sliding_window", "sliding_window_size|window_size|attn_config.sliding_window_size"},
+    Spellings{"sliding_window_pattern", "_sliding_window_pattern|global_attn_every_n_layers"},
+    Spellings{"first_k_dense_replace", "moe_layer_start_index|moe_layer_num_skipped"},
+    Spellings{"decoder_sparse_step", "moe_layer_interval"},
     Spellings{"mamba_num_heads", "mamba_n_heads|n_mamba_heads|num_heads"},
     Spellings{"mamba_head_dim", "mamba_d_head|mamba_headdim|ssm_cfg.headdim|head_dim"},
     Spellings{"mamba_d_state", "ssm_state_size|state_size|ssm_cfg.d_state"},
@@ -121,7 +124,11 @@ constexpr std::string_view kHints[] = {
 constexpr std::string_view kHarmless =
     "chunk_size_feed_forward|max_window_layers|use_sliding_window|quantization_config|q_lora_rank|o_lora_rank|"
     "encoder_no_repeat_ngram_size|compression_config|index_topk|index_n_heads|sliding_window_pattern|mamba_chunk_size|"
-    "lora_rank|index_share_for_mtp_iteration|mm_window_size";
+    "lora_rank|index_share_for_mtp_iteration|mm_window_size|cla_share_factor";
+/// Rules that a list of layer_types has taken the place of.
+constexpr std::string_view kPatterns =
+    "full_attention_interval|_sliding_window_pattern|global_attn_every_n_layers|attn_layer_period|attn_layer_offset|"
+    "hybrid_override_pattern|hybrid_layer_pattern|no_rope_layer_interval";
 
 std::string_view strip_text(std::string_view model_type) {
   for (const std::string_view tail : {"_text_model", "_text", "_language"}) {
@@ -158,6 +165,17 @@ bool counts_layers(const Value& object) {
     if (object.get(name) != nullptr) return true;
   }
   return false;
+}
+
+/// What every element of a list of numbers says; `value` itself where they differ or it is no list.
+const Value* only_element(const Value* value) {
+  if (!value->is(Kind::array)) return value;
+  const Value* first = nullptr;
+  for (const Value& element : *value) {
+    if (first == nullptr) first = &element;
+    if (!element.is(Kind::number) || element.text != first->text) return value;
+  }
+  return first != nullptr ? first : value;
 }
 
 std::string show(const Value& value) {
@@ -307,7 +325,7 @@ u64 Fields::read_whole(const Value& value, std::string_view path, u64 max) {
 }
 
 u64 Fields::whole(Label name, u64 max) {
-  if (const Value* const value = get(name)) return read_whole(*value, lookup(name).hit.path, max);
+  if (const Value* const value = get(name)) return read_whole(*only_element(value), lookup(name).hit.path, max);
   const FieldDefault* const row = fall_back(name);
   if (row == nullptr) return 0;
   u64 number = 0;
@@ -367,7 +385,10 @@ std::optional<u64> Fields::whole_at(Label name, u64 index, u64 max) {
 
 std::string Fields::unread_hint() const {
   const Level& level = levels_.front();
+  const Value* const words = level.object->get("layer_types");
+  const bool listed = words != nullptr && words->is(Kind::array);
   for (const Value& member : *level.object) {
+    if (listed && in_list(kPatterns, member.key)) continue;
     if (!switched_on(member) || std::ranges::find(read_, &member) != read_.end() || in_list(kHarmless, member.key)) {
       continue;
     }

@@ -333,6 +333,8 @@ class LayerReader {
       f_.get("sliding_window");
       return;
     }
+    const Value* const stated = f_.get("sliding_window");
+    if (stated != nullptr && stated->is(Kind::number) && stated->text == "-1") return;  // off
     const u64 window = f_.whole("sliding_window", kMaxTokens);
     if (window == 0) return;
     const u64 longest = context();
@@ -343,7 +345,8 @@ class LayerReader {
       for (u64 i = 0; i < count_; ++i) layer_at(i).role = (i + 1) % every == 0 ? Role::full : Role::window;
       return;
     }
-    if (f_.find("use_sliding_window") != nullptr && f_.whole("max_window_layers", kMaxConfigLayers) != 0) {
+    if (f_.find("use_sliding_window") != nullptr &&
+        (f_.get("max_window_layers") != nullptr || f_.has_default("max_window_layers"))) {
       const u64 from = f_.whole("max_window_layers", kMaxConfigLayers);
       for (u64 i = from; i < count_; ++i) layer_at(i).role = Role::window;
       return;
@@ -386,6 +389,10 @@ class LayerReader {
         layer.runs.push_back(attention(i, LayerKind::full));
         layer.runs.push_back(recurrent());
         break;
+    }
+    // LongCat-Flash: num_layers counts pairs of attention and MLP; num_hidden_layers, where stated, counts each.
+    if (f_.text_model().get("num_hidden_layers") == nullptr && f_.whole("attentions_per_layer", 2) == 2) {
+      layer.runs.push_back(layer.runs.front());
     }
     if (f_.truth("is_encoder_decoder", false)) {
       LayerRun run = attention(i, LayerKind::cross);
@@ -437,8 +444,14 @@ class LayerReader {
     // Falcon and StarCoder: one head for all queries, whatever another field says.
     if (f_.truth("multi_query", false) && !f_.truth("new_decoder_architecture", false)) return 1;
     if (f_.find("multi_query_attention") != nullptr && !f_.truth("multi_query_attention", false)) return queries;
+    if (f_.text("attn_config.attn_type") == "multiquery_attention") return 1;  // MPT
     const auto heads = f_.whole_at("num_key_value_heads", i, kMaxHeads);
     if (heads && *heads != 0) return *heads;
+    if (heads) {
+      f_.refuse(ErrorCode::out_of_range, "num_key_value_heads",
+                Text() << "is 0 for layer " << i << ", which attends: at least 1 is accepted");
+      return 1;
+    }
     f_.defaulted("num_key_value_heads", u64{queries}, "not stated: one for each query head");
     return queries;
   }
@@ -454,6 +467,11 @@ class LayerReader {
     if (const auto width = f_.whole_at("head_dim", i, kMaxWidth); width && *width != 0) return *width;
     const u64 hidden = f_.need("hidden_size", kMaxWidth);
     if (f_.error()) return 1;
+    if (const Value* const heads = f_.find("num_attention_heads"); heads != nullptr && heads->is(Kind::array)) {
+      f_.refuse(ErrorCode::missing, "head_dim",
+                "is not in this config, and layers of different numbers of heads do not say how wide one is");
+      return 1;
+    }
     if (hidden % queries != 0) {
       f_.refuse(ErrorCode::missing, "head_dim",
                 Text() << "is not in this config, and hidden_size " << hidden << " is no multiple of " << queries
@@ -550,6 +568,12 @@ class LayerReader {
       key = head_width(i, queries);
       // Zero where a config of latent attention has it switched off.
       if (value == 0) value = f_.whole("v_head_dim", kMaxWidth);
+    }
+    if (!f_.error() && layer.query_heads % heads != 0) {
+      f_.refuse(ErrorCode::not_divisible, "num_key_value_heads",
+                Text() << "comes to " << heads << " for layer " << i << ", which does not divide its "
+                       << layer.query_heads << " query heads");
+      return run;
     }
     run.kv_heads = static_cast<u32>(heads);
     run.key_width = static_cast<u32>(key);

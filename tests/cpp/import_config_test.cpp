@@ -259,7 +259,7 @@ TEST_CASE("hostile configs end in errors") {
   CHECK(code("") == "malformed");
   CHECK(code("{}") == "missing");
   std::string long_list =
-      "{\"model_type\":\"llama\",\"num_hidden_layers\":4096,\"num_attention_heads\":1,\"head_dim\":1,\"num_key_value_"
+      "{\"model_type\":\"llama\",\"num_hidden_layers\":4096,\"num_attention_heads\":2,\"head_dim\":1,\"num_key_value_"
       "heads\":[";
   for (int i = 0; i < 4096; ++i) long_list += i == 0 ? "1" : i % 2 == 0 ? ",1" : ",2";
   // 4096 layers, each another than the one before.
