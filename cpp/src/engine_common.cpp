@@ -89,6 +89,16 @@ void list_ranks(const EngineInput& in, Reservation& to) {
     to.ranks.push_back(std::move(rank));
   }
   for (auto& rank : to.ranks) rank.fullest = rank.kv_bytes_per_sequence == most;
+
+  u64 layers = 0;
+  for (const auto& run : merged) layers += run.count;
+  if (in.model.layer_count != 0) layers = in.model.layer_count;
+  if (stages > layers) {
+    to.notes.push_back({"gpus_without_layers",
+                        {{"gpus", digits(Wide{stages - layers} * t * in.deployment.data_parallel)},
+                         {"layers", digits(layers)},
+                         {"stages", digits(stages)}}});
+  }
 }
 
 MemoryRange memory_range(const EngineInput& in) noexcept {

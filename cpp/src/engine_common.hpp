@@ -22,6 +22,7 @@ void add_gap(Reservation& to, Label code, Wide bytes);
 void note_copies(const EngineInput& in, Reservation& to);
 
 /// Lists what each GPU of a replica holds: stages take layers, tensor parallel GPUs whole heads or copies of them.
+/// Notes the GPUs of stages that are left without a layer.
 inline constexpr u64 kMostRanks = 64;
 void list_ranks(const EngineInput& in, Reservation& to);
 

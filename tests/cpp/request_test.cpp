@@ -190,3 +190,17 @@ TEST_CASE("the same request gives the same bytes") {
   }
   CHECK(plan_json(request, textbook_features()) == first);
 }
+
+TEST_CASE("GPUs of stages that are left without a layer are named, in every engine with stages") {
+  for (const std::string engine : {"vllm", "sglang", "tensorrt-llm", "llama.cpp"}) {
+    CAPTURE(engine);
+    const auto ask = [&](u64 stages) {
+      const std::string number = digits(stages);
+      return Asked(R"({"model": "llama-3.1-8b", "gpu": "h100-sxm-80gb", "engine": ")" + engine +
+                   R"(", "tensor_parallel": 1, "gpus": )" + number + R"(, "pipeline_parallel": )" + number + "}");
+    };
+    CHECK(ask(32).text().find("gpus_without_layers") == std::string::npos);
+    CHECK(ask(40).text().find(R"({"code":"gpus_without_layers","values":{"gpus":"8","layers":"32","stages":"40"}})") !=
+          std::string::npos);
+  }
+}
