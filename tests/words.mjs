@@ -140,7 +140,7 @@ export function wordless(project) {
     if (Object.keys(words).some((key) => key.startsWith("option.") && key.endsWith(`.${option}`))) continue;
     found.push(`the option "${option}" of ${file} has no sentence: option.${option} in web/locales`);
   }
-  found.push(...wordlessLesson(join(project, "web/src/lesson"), first, lesson));
+  found.push(...wordlessLesson(join(project, "web/src/lesson"), words, lesson, first));
   return found.join("\n");
 }
 
@@ -148,9 +148,8 @@ export function wordless(project) {
  * Keys that the lesson's elements ask for and that are nowhere, and words that they never ask for. A key that is put
  * together from parts is held against what starts like it.
  */
-function wordlessLesson(folder, first, lesson) {
+function wordlessLesson(folder, words, lesson, first) {
   const found = [];
-  const words = { ...first, ...lesson };
   const sources = readdirSync(folder).filter((name) => name.endsWith(".ts"));
   const exact = new Set();
   const starts = new Set();

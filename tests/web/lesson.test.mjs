@@ -39,6 +39,8 @@ const PAGES = {
   "/kept.html": html('<kv-curve model="qwen3-8b" keep="model=llama-3.1-70b&gpus=4 model=gemma-3-27b"></kv-curve>'),
   "/levers.html": html('<kv-capacity id="c"></kv-capacity><kv-levers for="c"></kv-levers>'),
   "/lever.html": html("<kv-levers></kv-levers>"),
+  "/attention.html": html("<kv-attention></kv-attention>"),
+  "/memory.html": html('<kv-memory gpu="h100-sxm-80gb"></kv-memory>'),
   "/latent.html": html('<kv-formula model="deepseek-v3"></kv-formula>'),
   "/following.html": html(
     '<kv-capacity id="c" model="llama-3-70b" gpus="4"></kv-capacity><kv-growth for="c"></kv-growth>',
@@ -451,6 +453,79 @@ for (const [name, launch] of Object.entries(browsers)) {
           (await text("kv-levers", "li:nth-child(3)")).startsWith("This model has no KV heads"),
         );
         assert.ok(await insideOf("kv-levers", (root) => root.querySelector("li:nth-child(3) button").disabled));
+      });
+    });
+
+    describe("<kv-attention>", () => {
+      const rows = () =>
+        insideOf("kv-attention", (root) =>
+          [...root.querySelectorAll(".variants li:not([hidden])")].map((item) =>
+            [...item.querySelectorAll("b")].map((node) => node.textContent.replaceAll("\u00a0", " ")),
+          ),
+        );
+
+      it("shows the same model five ways", async () => {
+        await open("/attention.html", "kv-attention");
+        const heads = (kv_heads) => String(ask({ model: "llama-3.1-8b", kv_heads }).sequences);
+        const made = (layers) => String(ask({ model: { layers }, weight_bytes: 16060522496 }).sequences);
+        const shape = { kv_heads: 8, key_width: 128, value_width: 128 };
+        assert.deepEqual(await rows(), [
+          ["512 KiB", heads(32)],
+          ["128 KiB", heads(8)],
+          ["16 KiB", heads(1)],
+          ["36 KiB", made([{ count: 32, kind: "latent", latent_width: 576 }])],
+          [
+            "24 KiB",
+            made([
+              { count: 6, kind: "full", ...shape },
+              { count: 26, kind: "window", window: 1024, ...shape },
+            ]),
+          ],
+        ]);
+        const own = await insideOf("kv-attention", (root) => root.querySelector(".own h3").textContent);
+        assert.match(own, /GQA/);
+        assert.match(await text("kv-attention", ".sentence"), /512 KiB .* 13 conversations .* 128 KiB and 52 conv/);
+      });
+
+      it("shares as few heads as the reader likes", async () => {
+        await open("/attention.html", "kv-attention");
+        await insideOf("kv-attention", (root) => root.querySelector(".words input").focus());
+        await page.press("ArrowLeft");
+        const count = String(ask({ model: "llama-3.1-8b", kv_heads: 4 }).sequences);
+        await until("four heads", async () => (await rows())[1].join() === `64 KiB,${count}`);
+        assert.equal(await within(() => document.querySelector("kv-attention").getAttribute("groups")), "4");
+      });
+
+      it("shows of a latent model what can be compared", async () => {
+        await open("/attention.html", "kv-attention");
+        await within(() => {
+          const attention = document.querySelector("kv-attention");
+          attention.setAttribute("model", "deepseek-v3");
+          attention.setAttribute("gpus", "10");
+        });
+        const count = String(ask({ model: "deepseek-v3", gpus: 10 }).sequences);
+        await until("one row", async () => JSON.stringify(await rows()) === JSON.stringify([["68.6 KiB", count]]));
+      });
+    });
+
+    describe("<kv-memory>", () => {
+      it("holds the textbook against an engine", async () => {
+        await open("/memory.html", "kv-memory");
+        const counts = () =>
+          insideOf("kv-memory", (root) => [...root.querySelectorAll(".head b")].map((node) => node.textContent));
+        const count = (engine) =>
+          `${ask({ model: "llama-3.1-8b", gpu: "h100-sxm-80gb", engine }).sequences} conversations`;
+        assert.deepEqual(await counts(), [count("textbook"), count("vllm")]);
+        const drawn = await insideOf("kv-memory", (root) =>
+          [...root.querySelectorAll(".bar")].map(
+            (bar) =>
+              [...bar.children].reduce((sum, node) => sum + node.getBoundingClientRect().width, 0) / bar.clientWidth,
+          ),
+        );
+        for (const share of drawn) assert.ok(Math.abs(share - 1) < 0.01, `${share} of the bar is drawn`);
+        assert.match(await text("kv-memory", ".one:nth-child(3) .legend"), /Activations.*CUDA graphs.*KV cache/);
+        await within(() => document.querySelector("kv-memory").setAttribute("engine", "llama.cpp"));
+        await until("another engine", async () => (await counts())[1] === count("llama.cpp"));
       });
     });
   });

@@ -6,6 +6,7 @@ import base from "./base.css";
 import { adopt, announce, speechOf } from "./dom.js";
 import { loadFullKernel, loadKernel, needsFull } from "./kernel.js";
 import css from "./kv-capacity.css";
+import { loadMore } from "./more.js";
 import { fromText, KEYS, toText } from "./request-text.js";
 import { stopsUpTo } from "./stops.js";
 import { addEnglish } from "./words.js";
@@ -24,6 +25,7 @@ const kit = {
   stopsUpTo,
   loadKernel,
   loadFullKernel,
+  loadMore,
   needsFull,
   addEnglish,
 };

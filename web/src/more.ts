@@ -40,6 +40,8 @@ export interface Attached {
 export interface More {
   kernel(): Promise<WasmInstance> | WasmInstance;
   attach(host: Host): Attached;
+  /** English words for what the full kernel says beyond the core's. */
+  words: Partial<Record<string, string>>;
 }
 
 const MORE = Symbol.for("kv-capacity.more.1");

@@ -248,11 +248,11 @@ export abstract class LessonElement extends HTMLElement {
   }
 
   #fetchFull(): void {
-    this.#full ??= kit
-      .loadFullKernel()
+    this.#full ??= Promise.all([kit.loadFullKernel(), kit.loadMore()])
       .then(
-        (kernel) => {
+        ([kernel, more]) => {
           this.kernel = kernel;
+          kit.addEnglish(more.words);
         },
         () => {
           this.#lacking = true;

@@ -3,6 +3,7 @@ import create from "kernel:full";
 import bytes from "kernel:full.wasm";
 import { compile } from "../kernel.js";
 import { announceMore } from "../more.js";
+import words from "../../locales/en-more.json";
 import { attach } from "./attach.js";
 
-announceMore({ kernel: async () => create({ wasm: await compile(bytes()) }), attach });
+announceMore({ kernel: async () => create({ wasm: await compile(bytes()) }), attach, words });

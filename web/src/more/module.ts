@@ -3,10 +3,12 @@ import create from "kernel:full";
 import { bytesOf } from "../bytes.js";
 import { compile } from "../kernel.js";
 import { announceMore } from "../more.js";
+import words from "../../locales/en-more.json";
 import { attach } from "./attach.js";
 
 announceMore({
   kernel: async () =>
     create({ wasm: await compile(await bytesOf(new URL("./kv-capacity-more.wasm", import.meta.url))) }),
   attach,
+  words,
 });
