@@ -6,6 +6,7 @@
 
 #include "engine_common.hpp"
 #include "kvcap/engine.hpp"
+#include "kvcap/estimates.hpp"
 
 namespace kvcap {
 namespace {
@@ -192,6 +193,13 @@ Fraction default_fraction(const EngineInput& in) {
   }
   const u64 left = memory > kept ? memory - kept : 0;
   return {(left * 1000 + memory / 2) / memory * 1'000'000};
+}
+
+/// Models that read images got less, whatever share was asked for, until the cut became a matter of the default alone
+/// (model_runner.py; pull request 6881).
+Fraction share_of_cut(const EngineInput& in, Fraction share) {
+  if (!in.model.multimodal || since(in.options, 0, 4, 9)) return share;
+  return {share.billionths / 100 * (since(in.options, 0, 4, 5) ? 90 : 95)};
 }
 
 /// Rows of one layer on one GPU. A layer whose K serves as V stores both (Gemma 4), unless the model's rows are latent.
@@ -464,15 +472,14 @@ void reserve_sequence(const EngineInput& in, const Pools& all, Reservation& out)
   }
 }
 
-/// Free memory before and after the weights are loaded, on the poorest GPU. What CUDA and NCCL hold before is an
-/// estimate: 0.5 to 0.75 GiB on RTX 3090 and A100 40 GB (logs of 2025 and 2026), more with many GPUs.
+/// Free memory before and after the weights are loaded, on the poorest GPU.
 struct Free {
   Wide before = 0;
   Wide after = 0;
   bool known = false;
 };
 
-Free free_memory(const EngineInput& in, Wide context_bytes) {
+Free free_memory(const EngineInput& in, Wide context_bytes, Wide loading_bytes) {
   const Options& options = in.options;
   const Wide weights = in.weight_bytes_per_gpu.count;
   Free free;
@@ -489,7 +496,8 @@ Free free_memory(const EngineInput& in, Wide context_bytes) {
   if (options.given("avail_after_load_bytes")) {
     free.after = options.whole("avail_after_load_bytes");
   } else {
-    free.after = free.before > weights ? free.before - weights : 0;
+    const Wide loaded = weights + (free.known ? Wide{0} : loading_bytes);
+    free.after = free.before > loaded ? free.before - loaded : 0;
   }
   return free;
 }
@@ -507,8 +515,8 @@ Result<Reservation> reserve(const EngineInput& in) {
   out.pool_confidence = Confidence::engine_rule;
   reserve_sequence(in, all, out);
 
-  const auto pool_with = [&](Wide context_bytes, Fraction share) {
-    const Free free = free_memory(in, context_bytes);
+  const auto pool_with = [&](Wide context_bytes, Wide loading_bytes, Fraction share) {
+    const Free free = free_memory(in, context_bytes, loading_bytes);
     const Wide kept = free.before - share.of(free.before);
     return free.after > kept ? free.after - kept : Wide{0};
   };
@@ -539,17 +547,22 @@ Result<Reservation> reserve(const EngineInput& in) {
                          << " is more than avail_before_load_bytes, which is "
                          << options.whole("avail_before_load_bytes"));
     }
-    const Fraction share =
-        options.given("mem_fraction_static") ? options.fraction("mem_fraction_static") : default_fraction(in);
-    constexpr Wide kContext = Wide{614} * kMiB;
-    const Free free = free_memory(in, kContext);
+    const Fraction share = share_of_cut(
+        in, options.given("mem_fraction_static") ? options.fraction("mem_fraction_static") : default_fraction(in));
+    const PeakInput peak{.model = in.model,
+                         .memory_bytes = in.deployment.memory(false).bytes.count,
+                         .tensor_parallel = in.deployment.tensor_parallel};
+    const Estimate context = sglang_context(peak);
+    const Estimate loading = sglang_loading(peak);
+    const Free free = free_memory(in, context.bytes, loading.bytes);
     out.weights_fit = free.after > 0 && free.after > free.before - share.of(free.before);
-    out.pool_bytes_per_gpu = pool_with(kContext, share);
-    out.pool_low_per_gpu = pool_with(Wide{1229} * kMiB, share);
-    out.pool_high_per_gpu = pool_with(Wide{410} * kMiB, share);
+    out.pool_bytes_per_gpu = pool_with(context.bytes, loading.bytes, share);
+    out.pool_low_per_gpu = pool_with(context.high, loading.high, share);
+    out.pool_high_per_gpu = pool_with(context.low, loading.low, share);
     if (!free.known) {
       out.pool_confidence = Confidence::estimate;
-      out.parts.push_back({"non_torch", kContext, Wide{410} * kMiB, Wide{1229} * kMiB, Confidence::estimate});
+      out.parts.push_back({"non_torch", context.bytes + loading.bytes, context.low + loading.low,
+                           context.high + loading.high, Confidence::estimate});
     }
     slots = slots_in(in, pools, out.pool_bytes_per_gpu);
     low_slots = slots_in(in, pools, out.pool_low_per_gpu);

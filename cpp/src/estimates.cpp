@@ -62,6 +62,16 @@ constexpr Measured kGraphLargeCard{1'000, 300, 3'500};
 /// (TR006 Llama-3.1-8B RTX 5090).
 constexpr Measured kTensorRtRuntime{3'700, 1'500, 5'800};
 
+/// MiB that are taken before SGLang loads weights: the CUDA context alone 0.5 to 0.75 GiB (SG030 H200, SG008 8 × L4,
+/// SG032 and SG036 2 × RTX 3090), with NCCL on large cards 1.4 GiB (SG017 16 × H800) and 1.6 (SG009 8 × H100).
+constexpr Measured kSglangContext{614, 410, 1'229};
+constexpr Measured kSglangContextWithPeers{1'500, 600, 2'150};
+/// MiB that loading takes beside the weights where several GPUs share them: 0 (SG008 8 × L4), 0.24 (SG018 2 × A100),
+/// 0.28 (SG016, 4 GPUs); on large cards 0.9 (SG009), about 1.0 (SG028 4 × H100), 2.0 (SG017, with MLA's unpacked
+/// projections).
+constexpr Measured kSglangLoading{250, 0, 500};
+constexpr Measured kSglangLoadingLargeCard{950, 200, 2'100};
+
 u64 square_root(Wide value) noexcept {
   u64 low = 0;
   u64 high = u64{1} << 32;
@@ -121,6 +131,17 @@ Estimate vllm_non_torch(const PeakInput& in) noexcept {
 Estimate vllm_cuda_graph(const PeakInput& in) noexcept {
   const bool large = in.memory_bytes >> 30 >= kLargeCardGiB;
   return (large ? kGraphLargeCard : kGraphSmallCard).times(kMiB);
+}
+
+Estimate sglang_context(const PeakInput& in) noexcept {
+  const bool large = in.tensor_parallel > 2 && in.memory_bytes >> 30 >= kLargeCardGiB;
+  return (large ? kSglangContextWithPeers : kSglangContext).times(kMiB);
+}
+
+Estimate sglang_loading(const PeakInput& in) noexcept {
+  if (in.tensor_parallel == 1) return {};
+  const bool large = in.tensor_parallel > 2 && in.memory_bytes >> 30 >= kLargeCardGiB;
+  return (large ? kSglangLoadingLargeCard : kSglangLoading).times(kMiB);
 }
 
 Estimate tensorrt_llm_runtime(const PeakInput&) noexcept { return kTensorRtRuntime.times(kMiB); }

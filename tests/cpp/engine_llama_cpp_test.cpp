@@ -68,10 +68,13 @@ double cells_in(const std::string& model, const std::string& context, const std:
 
 TEST_CASE("every record of llama.cpp, ik_llama.cpp and ollama: cells equal, MiB to the printed digit") {
   Summary summary;
+  std::size_t records = 0;
+  std::vector<double> errors;
   std::printf("%-7s %-10s %16s %16s %9s\n", "record", "cache", "printed MiB", "computed MiB", "ratio");
   for (const Json& record : read_records("llama")) {
     const std::string id = text_of(record.get("id"));
     CAPTURE(id);
+    ++records;
     const Json answer = ask(request_of(record));
     const std::string group = text_of(record.get("engine")) + " " + text_of(record.get("attention_kind"));
     const auto compare = [&](const char* what, double printed, double bytes) {
@@ -79,6 +82,7 @@ TEST_CASE("every record of llama.cpp, ik_llama.cpp and ollama: cells equal, MiB 
       const double ratio = printed == 0 ? 1 + bytes : bytes / 1048576 / printed;
       std::printf("%-7s %-10s %16.2f %16.4f %9.5f\n", id.c_str(), what, printed, bytes / 1048576, ratio);
       summary[group].add(same, ratio);
+      errors.push_back(std::abs(ratio - 1));
       CHECK_MESSAGE(same, id << " " << what << ": printed " << printed << " MiB, computed " << bytes / 1048576);
     };
     for (const json::Value& detail : *record.get("kv_detail")) {
@@ -106,6 +110,16 @@ TEST_CASE("every record of llama.cpp, ik_llama.cpp and ollama: cells equal, MiB 
     }
   }
   print(summary);
+  // The caches hang on model, length and flags alone: no printed memory went into them.
+  std::ranges::sort(errors);
+  const auto percent = [&](double share) {
+    return errors[static_cast<std::size_t>(share * static_cast<double>(errors.size() - 1))] * 100;
+  };
+  std::printf(
+      "End to end: %zu figures of %zu records, median error %.3f %%, 90th percentile %.3f %%, largest %.3f %%\n",
+      errors.size(), records, percent(0.5), percent(0.9), percent(1));
+  CHECK(records >= 80);
+  CHECK(percent(0.9) <= 0.1);
 }
 
 TEST_CASE("compute buffers: the estimate's range holds what plain models printed") {

@@ -121,6 +121,86 @@ TEST_CASE("every record of SGLang: tokens within 1 % of the printed") {
   print(summary);
 }
 
+TEST_CASE("end to end: tokens from model, GPU, flags and version alone") {
+  // The catalogue's names for what records call their GPUs; A800 and H800 differ from A100 and H100 in their links.
+  const std::map<std::string, const char*> gpus = {
+      {"L4", "l4-24gb"},          {"H100 80GB", "h100-sxm-80gb"},
+      {"H800", "h100-sxm-80gb"},  {"A800-SXM4-80GB", "a100-sxm-80gb"},
+      {"H200", "h200-sxm-141gb"}, {"RTX 3090", "rtx-3090"},
+  };
+  // Versions by date where a record names none.
+  const auto version_of = [](const Json& record) -> std::string {
+    if (has(record, "engine_version")) return text_of(record.get("engine_version"));
+    return text_of(record.get("date")) < "2025-04" ? "0.4.4" : text_of(record.get("date")) < "2025-08" ? "0.4.9" : "";
+  };
+  std::vector<double> errors;
+  std::size_t inside = 0;
+  std::printf("%-7s %-26s %-15s %10s %10s %8s   range\n", "record", "model", "GPU", "printed", "computed", "error");
+  for (const Json& record : read_records("sglang")) {
+    const std::string id = text_of(record.get("id"));
+    CAPTURE(id);
+    const auto gpu = gpus.find(text_of(record.get("gpu")));
+    const NamedModel* const model = model_of(record);
+    if (gpu == gpus.end() || model == nullptr || !has(record, "kv_tokens")) continue;
+    json::Writer out;
+    out.begin_object();
+    write_model(out, *model);
+    out.key("engine").text("sglang").key("gpu").text(gpu->second);
+    out.key("tensor_parallel").number(std::stoull(text_of(record.get("tp"))));
+    if (has(record, "max_model_len")) out.key("context").number(std::stoull(text_of(record.get("max_model_len"))));
+    const std::string format = text_of(record.get("kv_dtype"));
+    if (format.starts_with("fp8")) out.key("kv").text("fp8");
+    const std::string weights = text_of(record.get("weight_format"));
+    if (id == "SG006") {
+      out.key("parameters").number(25'800'000'000);  // its model card
+    } else if (weights.find("int4") != std::string::npos) {
+      // The file's size: what such files keep at 16 bits is no rule.
+      const double bytes = number_of(record.get("weights_gib")) * number_of(record.get("tp")) * kGib;
+      out.key("weight_bytes").number(static_cast<u64>(bytes));
+    } else {
+      out.key("weights").text(weights == "fp8" ? "fp8" : "bf16");
+    }
+    out.key("options").begin_object();
+    if (const std::string version = version_of(record); !version.empty()) {
+      out.key("version").text(std::string_view(version));
+    }
+    for (const auto& [field, option] :
+         {std::pair{"mem_fraction_static", "mem_fraction_static"}, {"swa_full_ratio", "swa_full_tokens_ratio"}}) {
+      if (!has(record, field)) continue;
+      out.key(option).decimal(static_cast<u64>(number_of(record.get(field)) * 1e6 + 0.5));
+    }
+    if (has(record, "max_running_requests")) {
+      out.key("max_running_requests").number(std::stoull(text_of(record.get("max_running_requests"))));
+    }
+    out.end_object().end_object();
+    const Json answer = ask(out.take());
+    const double printed = number_of(record.get("kv_tokens"));
+    const double computed = number_of(answer.get("kv_tokens"));
+    const double pool = number_of(answer.get("kv_memory_bytes_per_gpu"));
+    std::vector<double> range;
+    for (const json::Value& bound : *answer.get("kv_memory_bytes_per_gpu_range")) {
+      range.push_back(computed * number_of(&bound) / pool);
+    }
+    REQUIRE(range.size() == 2);
+    const bool within = range[0] <= printed && printed <= range[1];
+    std::printf("%-7s %-26s %-15s %10.0f %10.0f %+7.1f%%   %.0f to %.0f%s\n", id.c_str(),
+                text_of(record.get("model")).substr(0, 26).c_str(), gpu->first.c_str(), printed, computed,
+                (computed / printed - 1) * 100, range[0], range[1], within ? "" : "  OUTSIDE");
+    errors.push_back(std::abs(computed / printed - 1));
+    inside += within ? 1 : 0;
+  }
+  std::ranges::sort(errors);
+  const auto percentile = [&](double share) {
+    return errors[static_cast<std::size_t>(std::ceil(share * static_cast<double>(errors.size()))) - 1];
+  };
+  REQUIRE(errors.size() >= 9);
+  std::printf("%zu records: median error %.1f %%, 90th percentile %.1f %%, %zu inside the range\n", errors.size(),
+              percentile(0.5) * 100, percentile(0.9) * 100, inside);
+  CHECK(percentile(0.5) <= 0.05);
+  CHECK(percentile(0.9) <= 0.15);
+  CHECK(inside * 10 >= errors.size() * 8);
+}
+
 TEST_CASE("pools of full layers, windows and states to the printed digit") {
   const auto gib = [](const json::Value* cache, const char* key) { return number_of(cache->get(key)) / kGib; };
   for (const Json& record : read_records("sglang")) {

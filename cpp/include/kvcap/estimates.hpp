@@ -30,6 +30,9 @@ struct PeakInput {
 [[nodiscard]] Estimate vllm_non_torch(const PeakInput& in) noexcept;
 /// What vLLM estimates for CUDA graphs and takes off the budget.
 [[nodiscard]] Estimate vllm_cuda_graph(const PeakInput& in) noexcept;
+/// What is taken on a GPU before SGLang loads the weights, and what loading takes beside them.
+[[nodiscard]] Estimate sglang_context(const PeakInput& in) noexcept;
+[[nodiscard]] Estimate sglang_loading(const PeakInput& in) noexcept;
 /// What TensorRT-LLM holds beside the weights when it measures the free memory.
 [[nodiscard]] Estimate tensorrt_llm_runtime(const PeakInput& in) noexcept;
 
