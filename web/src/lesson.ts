@@ -11,7 +11,33 @@ import { fromText, KEYS, toText } from "./request-text.js";
 import { stopsUpTo } from "./stops.js";
 import { addEnglish } from "./words.js";
 
-const TAGS = "growth,formula,curve,levers,attention,memory,paging,quiz,interview".replace(/\w+/g, "kv-$&");
+/** How tall each element is, in rem, in a window of 48 rem and more and in one of 20: the room that is kept for it. */
+const SPACE = {
+  growth: [39, 50],
+  formula: [28, 48],
+  curve: [44, 50],
+  levers: [35, 62],
+  attention: [57, 103],
+  memory: [35, 66],
+  paging: [0, 0],
+  quiz: [0, 0],
+  interview: [0, 0],
+};
+
+const TAGS = Object.keys(SPACE)
+  .map((name) => `kv-${name}`)
+  .join();
+
+/** Keeps the room of elements that are still to come, so that nothing moves when they do. A page's own styles win. */
+function keepSpace(): void {
+  const sheet = new CSSStyleSheet();
+  const rules = Object.entries(SPACE).map(
+    ([name, [wide = 0, narrow = 0]]) =>
+      `:where(kv-${name}:not(:defined)){display:block;min-block-size:clamp(${wide}rem,${narrow}rem - (100vw - 20rem)*${(narrow - wide) / 28},${narrow}rem)}`,
+  );
+  sheet.replaceSync(rules.join(""));
+  document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
+}
 
 const kit = {
   /** The style sheets that every element adopts. */
@@ -41,6 +67,7 @@ const page = globalThis as { [KIT]?: Kit };
 export function provideLesson(load: () => Promise<unknown>): void {
   if (page[KIT] || !globalThis.customElements) return;
   page[KIT] = kit;
+  keepSpace();
   const near = new IntersectionObserver(
     (entries) => {
       for (const { isIntersecting, target } of entries) {

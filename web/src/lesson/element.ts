@@ -19,6 +19,14 @@ export type RequestKey = (typeof kit.KEYS)[number];
 /** The attributes of an element: a request's keys and its own, which are its state, and those that are not. */
 export const attributes = (...own: string[]): string[] => [...own, ...kit.KEYS, "for", "lang"];
 
+/** Tells elements when they come near the view and when they leave. */
+const watcher = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) (target as LessonElement).sight(isIntersecting);
+  },
+  { rootMargin: "50%" },
+);
+
 export abstract class LessonElement extends HTMLElement {
   /** Its own styles, beside those that all share. */
   static readonly css: string = "";
@@ -36,6 +44,9 @@ export abstract class LessonElement extends HTMLElement {
   #full: Promise<unknown> | null = null;
   #lacking = false;
   #linked: KvCapacity | null = null;
+  /** Whether it is near the view, and whether its calculator has changed while it was not. */
+  #near = true;
+  #late = false;
   #announceReady!: () => void;
 
   /** Resolves once the first state is shown. */
@@ -139,13 +150,15 @@ export abstract class LessonElement extends HTMLElement {
     if (!this.#started) this.#readLink();
     this.#speak();
     this.#follow();
+    watcher.observe(this);
     if (this.#started) this.#queue();
     else kit.loadKernel().then(this.#start, this.#fail);
   }
 
   disconnectedCallback(): void {
-    this.#linked?.removeEventListener("kv-shown", this.#queue);
+    this.#linked?.removeEventListener("kv-shown", this.#hear);
     this.#linked = null;
+    watcher.unobserve(this);
   }
 
   adoptedCallback(): void {
@@ -164,12 +177,31 @@ export abstract class LessonElement extends HTMLElement {
   }
 
   #follow(): void {
-    this.#linked?.removeEventListener("kv-shown", this.#queue);
+    this.#linked?.removeEventListener("kv-shown", this.#hear);
     const id = this.getAttribute("for");
     const tag = id === null ? null : document.getElementById(id);
     this.#linked = tag?.localName === "kv-capacity" ? (tag as KvCapacity) : null;
     if (id !== null && !this.#linked) console.warn(`${this.localName}: there is no <kv-capacity id="${id}">`);
-    this.#linked?.addEventListener("kv-shown", this.#queue);
+    this.#linked?.addEventListener("kv-shown", this.#hear);
+  }
+
+  /** Whoever drags the calculator's slider does not wait for what is out of sight, nor for what is drawn once a frame. */
+  #hear = (): void => {
+    if (this.#late) return;
+    this.#late = true;
+    if (this.#near) requestAnimationFrame(this.#catchUp);
+  };
+
+  #catchUp = (): void => {
+    if (!this.#late || !this.#near) return;
+    this.#late = false;
+    this.#queue();
+  };
+
+  /** Called by the watcher of the view. */
+  sight(near: boolean): void {
+    this.#near = near;
+    this.#catchUp();
   }
 
   /** Builds the element, anew where the language around it has changed. */
