@@ -3,7 +3,8 @@
 //
 // They are kept as text because that costs a third less in the compressed kernel than arrays of pointers and integers do,
 // and column after column, one cell a line, because that costs a quarter less than rows; cpp/src/table.hpp reads it once,
-// at first use. What only engines and the quiz look at stands in files of its own, which the core kernel leaves out.
+// at first use. What only engines and the quiz look at stands in files of its own, which the core kernel leaves out. So
+// does it leave out the rows that have no place in a course: its tables are those with "first" in their names.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -158,11 +159,19 @@ function models() {
       orEmpty(row.parameters),
       orEmpty(row.active_parameters),
       orEmpty(row.native_weight_bytes),
-      row.course && "1",
     ];
   });
-  const profile = rows.map((row) => [orEmpty(row.vocabulary), orEmpty(row.multimodal), orEmpty(row.hidden_size)]);
-  return { "catalogue_data.inc": literal(plain, 6), "catalogue_profile_data.inc": literal(profile, 0) };
+  const profile = rows.map((row) => [
+    orEmpty(row.vocabulary),
+    orEmpty(row.multimodal),
+    orEmpty(row.hidden_size),
+    row.course && "1",
+  ]);
+  return {
+    "catalogue_data.inc": literal(plain, 6),
+    "catalogue_first_data.inc": literal(ofCourse(rows, plain), 6),
+    "catalogue_profile_data.inc": literal(profile, 0),
+  };
 }
 
 function gpus() {
@@ -176,6 +185,7 @@ function gpus() {
     "runtime_mib",
     "runtime_mib_max",
     "year",
+    "course",
     "source",
   ]);
   for (const row of rows) {
@@ -183,6 +193,7 @@ function gpus() {
     need(row, row.name !== "" && row.kind !== "", "name and kind must be stated");
     for (const column of ["sold_gb", "driver_mib", "runtime_mib", "runtime_mib_max"]) needWhole(row, column, 2 ** 24);
     needWhole(row, "year", 2100);
+    need(row, /^1?$/.test(row.course), "course must be 1 or empty");
     need(row, row.sold_gb !== "0", "sold_gb must be stated");
     const [low, high] = [Number(row.runtime_mib), Number(row.runtime_mib_max)];
     need(row, low <= high && (low === 0) === (high === 0), "runtime_mib must be at most runtime_mib_max");
@@ -200,8 +211,15 @@ function gpus() {
     return [row.vendor || "-", row.kind, row.id === idOf(row.name) ? "" : row.id, row.name, row.sold_gb];
   });
   const sizes = rows.map((row) => [row.driver_mib, row.runtime_mib, row.runtime_mib_max, row.year].map(orEmpty));
-  return { "gpus_data.inc": literal(plain, 2), "gpu_sizes_data.inc": literal(sizes, 0) };
+  return {
+    "gpus_data.inc": literal(plain, 2),
+    "gpus_first_data.inc": literal(ofCourse(rows, plain), 2),
+    "gpu_sizes_data.inc": literal(sizes, 0),
+  };
 }
+
+/** Those of the `cells` whose rows have a place in a course. */
+const ofCourse = (rows, cells) => cells.filter((_, at) => rows[at].course !== "");
 
 const orEmpty = (cell) => (cell === "0" ? "" : cell);
 const dashed = (name) => name.replaceAll(" ", "-");

@@ -12,7 +12,11 @@ namespace kvcap {
 namespace {
 
 constexpr std::string_view kTable =
+#ifdef KVCAP_CORE_KERNEL
+#include "catalogue_first_data.inc"
+#else
 #include "catalogue_data.inc"
+#endif
     ;
 struct Column {
   enum : u32 {
@@ -29,7 +33,6 @@ struct Column {
     parameters,
     active_parameters,
     native_weight_bytes,
-    core,
     count
   };
 };
@@ -40,7 +43,7 @@ constexpr std::string_view kProfile =
 #include "catalogue_profile_data.inc"
     ;
 struct ProfileColumn {
-  enum : u32 { vocabulary, multimodal, hidden_size, count };
+  enum : u32 { vocabulary, multimodal, hidden_size, core, count };
 };
 
 constexpr u32 kIdRoom = 128;  // for both ids of a row, as the generator checks
@@ -98,7 +101,6 @@ struct Table {
       if (entry.layer_count == 0) entry.layer_count = layers_in(entry.layers);
       entry.query_heads = cells.count(Column::query_heads);
       entry.native_weights = cells.text(Column::native_weights);
-      entry.core = cells.whole(Column::core) != 0;
     }
     if constexpr (!kCoreKernel) {
       TableReader profile(kProfile, ProfileColumn::count, 0);
@@ -107,6 +109,7 @@ struct Table {
         entry.vocabulary = profile.count(ProfileColumn::vocabulary);
         entry.multimodal = profile.whole(ProfileColumn::multimodal) != 0;
         entry.hidden_size = profile.count(ProfileColumn::hidden_size);
+        entry.core = profile.whole(ProfileColumn::core) != 0;
       }
     }
   }

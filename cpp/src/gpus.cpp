@@ -7,7 +7,11 @@ namespace kvcap {
 namespace {
 
 constexpr std::string_view kTable =
+#ifdef KVCAP_CORE_KERNEL
+#include "gpus_first_data.inc"
+#else
 #include "gpus_data.inc"
+#endif
     ;
 struct Column {
   enum : u32 {

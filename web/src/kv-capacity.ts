@@ -38,6 +38,8 @@ const PANELS = ["own", "engine", "log"] as const;
 type Panels = Host["panels"];
 /** Says "your own model" in the model's selector. */
 const OWN = "+";
+/** Says "more of them" in a selector, until the second script has brought the whole catalogue. */
+const MORE = "…";
 
 /** A slider and the box for an exact number beside it. */
 interface Dial {
@@ -395,6 +397,8 @@ export class KvCapacity extends Base {
       this.#kernel = kernel;
       this.#catalogue = kernel.catalogue();
       this.#lacking = false;
+      this.#offer();
+      this.#showControls();
       this.#attached = more.attach(this.#host());
       this.#attached.show();
       return this.#attached;
@@ -409,7 +413,9 @@ export class KvCapacity extends Base {
   #lack = (error: unknown): Promise<void> | undefined => {
     this.#lacking = true;
     console.warn(`kv-capacity: ${error}`);
-    return this.#update();
+    this.#update();
+    if (!this.#failure) say(this.#problem, this.#speech.text("more-missing"));
+    return undefined;
   };
 
   #host(): Host {
@@ -488,9 +494,11 @@ export class KvCapacity extends Base {
     const select = (key: "model" | "weights" | "kv" | "gpu") => {
       const control = h("select", { id: key, part: "control", autocomplete: "off", "aria-describedby": "problem" });
       control.addEventListener("change", () => {
-        if (control.value !== OWN) return this.#changed(key, this.#chosen(key), true);
+        const { value } = control;
+        if (value !== OWN && value !== MORE) return this.#changed(key, this.#chosen(key), true);
         this.#showControls();
-        this.#open("own");
+        if (value === OWN) return this.#open("own");
+        this.#more().then((attached) => (key === "model" ? attached.search() : control.focus()), this.#lack);
       });
       return control;
     };
@@ -660,6 +668,9 @@ export class KvCapacity extends Base {
       }
       return out;
     };
+    // Only the whole kernel knows more engines than the textbook's, and more models and GPUs than a course's.
+    const more = (key: string) =>
+      catalogue.engines.length > 1 ? [] : [h("option", { value: MORE }, this.#speech.text(key))];
     const { model, weights, kv, gpu } = this.#selects;
     const authored = [...this.#authored.values()].map(({ id, name }) => ({
       id,
@@ -672,6 +683,7 @@ export class KvCapacity extends Base {
         (one) => one.family,
         (one) => h("option", { value: one.id }, one.name),
       ),
+      ...more("more-models"),
       h("option", { value: OWN }, this.#speech.text("own-model-choice")),
     );
     gpu.replaceChildren(
@@ -680,6 +692,7 @@ export class KvCapacity extends Base {
         (one) => one.vendor,
         (one) => h("option", { value: one.id }, one.name),
       ),
+      ...more("more-gpus"),
     );
     const formats = (fits: (one: Catalogue["formats"][number]) => boolean) =>
       catalogue.formats.filter(fits).map((one) => h("option", { value: one.id }, this.#formatName(one.id)));

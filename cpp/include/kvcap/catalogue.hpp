@@ -26,7 +26,7 @@ struct CatalogueEntry {
   u32 vocabulary;                   ///< entries of the output layer; 0 = unknown
   bool multimodal;                  ///< reads images or sound too
   std::string_view native_weights;  ///< format id
-  bool core;                        ///< plain attention, offered from the start of a course
+  bool core = true;                 ///< has a place in a course: the core kernel holds just these
 };
 
 [[nodiscard]] std::span<const CatalogueEntry> catalogue() noexcept;
