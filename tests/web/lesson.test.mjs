@@ -1,6 +1,8 @@
 // The lesson's elements as a reader uses them, in three browsers.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -16,6 +18,9 @@ function ask(request) {
   });
   return JSON.parse(stdout);
 }
+
+/** Looks for what keeps people from using a page. */
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const script = '<script src="kv-capacity.js"></script>';
 const html = (body, head = script) => ({
@@ -526,6 +531,86 @@ for (const [name, launch] of Object.entries(browsers)) {
         assert.match(await text("kv-memory", ".one:nth-child(3) .legend"), /Activations.*CUDA graphs.*KV cache/);
         await within(() => document.querySelector("kv-memory").setAttribute("engine", "llama.cpp"));
         await until("another engine", async () => (await counts())[1] === count("llama.cpp"));
+      });
+    });
+
+    describe("the chapter", () => {
+      /** Reads the page to its end, so that everything in it has come. */
+      const readAll = async () => {
+        await open("/", "kv-growth");
+        await within(async () => {
+          for (let y = 0; y < document.body.scrollHeight; y += 400) {
+            scrollTo(0, y);
+            await new Promise((resolve) => setTimeout(resolve, 60));
+          }
+        });
+        for (const tag of ["kv-formula", "kv-curve", "kv-levers", "kv-attention", "kv-memory"]) await loaded(tag);
+      };
+
+      it("comes without a complaint, and without a shift", async () => {
+        await readAll();
+        assert.deepEqual(await complaints(), []);
+        assert.deepEqual(await within(() => window.shifts), []);
+      });
+
+      it("has nothing that axe finds, light and dark, wide and narrow", async () => {
+        for (const [scheme, width] of [
+          ["light", 1280],
+          ["dark", 360],
+        ]) {
+          await page.resize(width, 1000);
+          await readAll();
+          const found = await within(
+            async (source, scheme) => {
+              document.documentElement.style.colorScheme = scheme;
+              new Function(source)();
+              const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
+              return violations.map(
+                ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`,
+              );
+            },
+            axe,
+            scheme,
+          );
+          await page.resize(1280, 1000);
+          assert.deepEqual(found, [], scheme);
+        }
+      });
+
+      it("fits in 320 pixels", async () => {
+        await readAll();
+        const outside = await within(() => {
+          document.documentElement.style.width = "320px";
+          document.querySelector("main").style.paddingInline = "1rem";
+          const found = [];
+          for (const host of document.querySelectorAll("main > *")) {
+            for (const node of host.shadowRoot?.querySelectorAll("*") ?? []) {
+              if (node.closest("svg, .bar, .scroll, .hover")) continue;
+              const { left, right, width } = node.getBoundingClientRect();
+              if (width > 0 && (right > 320.5 || left < -0.5))
+                found.push(`${host.localName} ${node.className} ${right}`);
+            }
+          }
+          return found;
+        });
+        assert.deepEqual(outside, []);
+      });
+
+      it("says every change once, in one place", async () => {
+        await readAll();
+        await insideOf("kv-curve", (root) => root.querySelector(".handle").focus());
+        await page.press("ArrowRight", 3);
+        const said = await until("what is said", () =>
+          within(() => [...document.querySelectorAll("[role=status]")].map((node) => node.textContent).join("|")),
+        );
+        assert.match(said, /^At [\d,]+ tokens, \d+ conversations fit/);
+        const live = await within(
+          () =>
+            [...document.querySelectorAll("*")].flatMap((host) => [
+              ...(host.shadowRoot?.querySelectorAll("[aria-live], [role=status], output") ?? []),
+            ]).length,
+        );
+        assert.equal(live, 0);
       });
     });
   });

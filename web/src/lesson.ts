@@ -13,7 +13,7 @@ import { addEnglish } from "./words.js";
 
 /** How tall each element is, in rem, in a window of 48 rem and more and in one of 20: the room that is kept for it. */
 const SPACE = {
-  growth: [39, 50],
+  growth: [40, 53],
   formula: [28, 48],
   curve: [44, 50],
   levers: [35, 62],

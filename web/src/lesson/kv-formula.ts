@@ -128,7 +128,7 @@ export class KvFormula extends LessonElement {
         after("×", factor("kv_heads", this.#counted.kv_heads, "formula.kv_heads")),
         after("×", factor("head_size", this.#counted.head_size, "formula.head_size")),
         after("×", factor("kv", this.#format, "formula.kv")),
-        after("=", h("output", { class: "result" }, this.#result, this.#bytes)),
+        after("=", h("span", { class: "result" }, this.#result, this.#bytes)),
       ),
       h("div", { class: "hint" }, this.#source, this.#reset),
       this.#sentence,
