@@ -137,8 +137,18 @@ Result<Model> import_config(const Value& config) {
 
 Result<Model> import_config_text(std::string_view config) {
   const auto document = json::Document::parse(config, "config", kMaxConfigBytes);
-  if (!document) return std::unexpected(document.error());
+  if (!document) return std::unexpected(name_merge_marks(document.error(), config));
   return import_config(document->root());
+}
+
+Error name_merge_marks(Error error, std::string_view text) {
+  const auto begins = [&](std::string_view mark) {
+    return text.starts_with(mark.substr(1)) || text.find(mark) != std::string_view::npos;
+  };
+  if (error.code == ErrorCode::malformed && (begins("\n<<<<<<<") || begins("\n=======") || begins("\n>>>>>>>"))) {
+    error.message += ": it holds the marks of a merge that was left half done";
+  }
+  return error;
 }
 
 }  // namespace kvcap

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "kvcap/gguf.hpp"
+#include "kvcap/import.hpp"
 #include "kvcap/json.hpp"
 #include "kvcap/safetensors.hpp"
 
@@ -111,16 +112,7 @@ Result<CheckpointSize> import_weight_index(std::string_view text) {
   const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
   if (const std::string_view other = known_as(bytes); !other.empty()) return fail(ErrorCode::malformed, "index", other);
   const auto document = json::Document::parse(text, "index", kMaxIndexBytes);
-  if (!document) {
-    Error error = document.error();
-    for (const std::string_view mark : {"\n<<<<<<<", "\n=======", "\n>>>>>>>"}) {
-      if (error.code == ErrorCode::malformed && text.find(mark) != std::string_view::npos) {
-        error.message += ": it holds the marks of a merge that was left half done";
-        break;
-      }
-    }
-    return std::unexpected(std::move(error));
-  }
+  if (!document) return std::unexpected(name_merge_marks(document.error(), text));
   const Value& root = document->root();
   const Value* const map = root.get("weight_map");
   if (map == nullptr || !map->is(Kind::object))

@@ -247,6 +247,20 @@ TEST_CASE("random changes to configs give a model or an error") {
   CHECK(accepted > 100);
 }
 
+TEST_CASE("marks of a merge left half done are named, wherever the text breaks on them") {
+  for (const char* text : {"<<<<<<< HEAD\n{}\n=======\n{}\n>>>>>>> other\n", "{\"a\": 1}\n=======\n{}",
+                           "{\"a\": 1,\n>>>>>>> other\n\"b\": 2}"}) {
+    CAPTURE(text);
+    const auto model = import_config_text(text);
+    REQUIRE_FALSE(model);
+    CHECK(model.error().code == ErrorCode::malformed);
+    CHECK(model.error().message.find("marks of a merge") != std::string::npos);
+  }
+  const auto plain = import_config_text("{\"a\": ======= }");
+  REQUIRE_FALSE(plain);
+  CHECK(plain.error().message.find("marks of a merge") == std::string::npos);
+}
+
 TEST_CASE("hostile configs end in errors") {
   const auto code = [](std::string_view text) {
     const auto model = import_config_text(text);

@@ -334,6 +334,30 @@ for (const [name, launch] of Object.entries(browsers)) {
       }
     });
 
+    it("takes no more of a text that is too long than it can read", async () => {
+      await fresh();
+      await open("own");
+      const given = await within(async () => {
+        const { instance } = await globalThis[Symbol.for("kv-capacity.kernel.1")].full;
+        const read = instance.importModel;
+        let most = 0;
+        instance.importModel = (kind, bytes, size, config) => {
+          most = Math.max(most, bytes.length);
+          return read.call(instance, kind, bytes, size, config);
+        };
+        const field = document.querySelector("kv-capacity").shadowRoot.querySelector(".own textarea");
+        // A field that shows a million lines takes WebKit half a minute.
+        Object.defineProperty(field, "value", { value: "[1],\n".repeat(1 << 20), configurable: true });
+        field.dispatchEvent(new Event("input", { bubbles: true }));
+        for (let i = 0; i < 200 && most === 0; i++) await new Promise((resolve) => setTimeout(resolve, 50));
+        instance.importModel = read;
+        delete field.value;
+        return most;
+      });
+      assert.ok(given > 0 && given <= 1 << 16, `${given} bytes were given`);
+      assert.match(await until("a refusal", () => text(".own .field .problem")), /5,?242,?880/);
+    });
+
     it("reads a dropped GGUF as far as it must", async () => {
       await fresh();
       await open("own");

@@ -22,6 +22,9 @@ inline constexpr u64 kMaxConfigBytes = 4u << 20;
 /// The same from text as people paste it; `malformed` and `too_large` besides.
 [[nodiscard]] Result<Model> import_config_text(std::string_view config);
 
+/// An error of reading `text` as JSON, which says so too where a merge left its marks.
+[[nodiscard]] Error name_merge_marks(Error error, std::string_view text);
+
 /// Writes a model as the object that a request takes for `model`, with what the reader should know of its origin:
 /// parse_model reads it back.
 void write_model(json::Writer& out, const Model& model);

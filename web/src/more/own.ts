@@ -113,9 +113,11 @@ export function ownModel(host: Host): Part {
   }
 
   const encoder = new TextEncoder();
-  const readText = (kind: string, text: string, config = ""): Outcome => {
-    const bytes = encoder.encode(text);
-    return ask(kind, bytes, bytes.length, config);
+  const readText = (kind: "config" | "index", text: string, config = ""): Outcome => {
+    // The kernel's memory never shrinks: of what is too long, it is given the beginning and the size.
+    const long = text.length > (kind === "config" ? MOST_OF_A_CONFIG : 4 * MOST_OF_A_CONFIG);
+    const bytes = encoder.encode(long ? text.slice(0, FIRST_SLICE) : text);
+    return ask(kind, bytes, long ? new Blob([text]).size : bytes.length, config);
   };
 
   function readPasted(): void {
