@@ -105,6 +105,42 @@ const kinds = [
     bare: /^nothing_found$/,
   },
   {
+    name: "step of the quiz",
+    keys: (code) => [`step.${code}`],
+    files: /^quiz_mistakes\.cpp$/,
+    patterns: [/out\.add\("(\w+)"/g],
+  },
+  {
+    name: "term of the quiz",
+    keys: (code) => [`of.${code}`],
+    files: /^quiz_mistakes\.cpp$/,
+    patterns: [/\.put\("[^"]*", [^;]*?, "(\w+)"\)/g, /out\.add\("\w+", [^;"]*, "(\w+)"/g],
+  },
+  ...["name", "mistake"].map((kind) => ({
+    name: `mistake of the quiz (${kind})`,
+    keys: (code) => [`quiz.${kind}.${code}`],
+    files: /^quiz(_mistakes)?\.cpp$/,
+    patterns: [/^ {4}\{"(\w+)", \w+\},$/gm, /\badd\("(\w+)", [^"]*\);$/gm, /diagnoses\.push_back\("(\w+)"\)/g],
+    bare: /^bits$/,
+  })),
+  {
+    name: "kind of question",
+    keys: (code) => [`quiz.ask.${code}`, `interview.link.${code}`],
+    files: /^quiz_mistakes\.cpp$/,
+    // A lever has a sentence for each of its kinds.
+    bare: /^lever$/,
+    patterns: [/"(\w+)"(?=[^;]*"ask_context"\};)/g, /"(ask_context)"/g],
+  },
+  {
+    name: "number that a question gives",
+    keys: (code) => [`quiz.given.${code}`],
+    files: /^quiz\.cpp$/,
+    patterns: [
+      /\b(?:number|format|open|named)\("(\w+)"/g,
+      /^ +(?:\} kShape\[\] = \{)?\{"(\w+)", (?:run|entry|model)\b/gm,
+    ],
+  },
+  {
     name: "stretch of a log's bar",
     keys: (code) => [`log.seg.${code}`, `seg.${code}`],
     files: /^log_\w+\.cpp$/,

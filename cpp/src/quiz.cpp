@@ -361,7 +361,10 @@ Result<std::string> check(const std::vector<Question>& questions, const Value& a
     const Wide answer = *number * named->numerator / named->denominator;
     verdict.right = matches(answer, question.value, question.tolerance);
     if (!verdict.right) diagnose_units(question, *number, *named, verdict);
-    diagnose([&](Wide wrong) { return matches(answer, wrong, question.tolerance); });
+    // What is near comes before what an interview's tolerance takes in.
+    for (const Tolerance tolerance : {tolerance_of(question.scene.kind, false), question.tolerance}) {
+      diagnose([&](Wide wrong) { return matches(answer, wrong, tolerance); });
+    }
     out.key("value").decimal(answer / 1000);
     write_readings(out, unit, answer / kOne);
   }

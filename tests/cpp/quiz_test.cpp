@@ -377,6 +377,20 @@ TEST_CASE("an interview is a chain over one deployment, and rough answers count"
       CHECK(right(value - value / 10));
       CHECK(!right(value + value / 8 + 2));
       CHECK(!right(value > value / 8 + 2 ? value - value / 8 - 2 : 0));
+      // Mistakes that lie near each other are told apart all the same.
+      for (const auto& mistake : *links[i]->find("mistakes")) {
+        const Quiz wrong = quiz.check(i, answer_of(mistake));
+        if (wrong.right()) continue;
+        const json::Value& first = *wrong.root().find("diagnoses")->begin();
+        const u64 made = whole(mistake, "value");
+        bool exact = false;
+        for (const auto& other : *links[i]->find("mistakes")) {
+          const u64 value_of_other = whole(other, "value");
+          const u64 apart = value_of_other > made ? value_of_other - made : made - value_of_other;
+          exact = exact || (words(other, "code") == first.text && apart <= value_of_other / 50);
+        }
+        CHECK((exact || first.text == "gb_for_gib" || first.text == "unit_missing" || first.text == "bits_for_bytes"));
+      }
     }
   }
 }

@@ -259,6 +259,63 @@ for (const [name, launch] of Object.entries(browsers)) {
       );
     const fileProblem = () => text(".own .columns > div + div .problem");
 
+    describe("what would it take", () => {
+      const wish = async (typed) => {
+        await within(() => {
+          const input = document.querySelector("kv-capacity").shadowRoot.querySelector(".wish input");
+          input.value = "";
+          input.focus();
+        });
+        await page.type(typed);
+        await page.press("Enter");
+      };
+      const told = (pattern) => until(String(pattern), async () => pattern.test(await text(".wish .sentence")));
+
+      it("answers a wish in three ways, and goes the one that is chosen", async () => {
+        await fresh();
+        await open("wish");
+        await wish("100 users at 8k");
+        await told(
+          /^100 conversations of 8,192 tokens do not fit: as it is, 52 do\. .*4,267 tokens\. .*2 GPUs .* fp8 104 would fit/,
+        );
+        for (const other of ["100 people, 8192 tokens", "8k for 100", "100"]) {
+          await wish("1 at 1");
+          await told(/^1 conversation of 1 token fit/);
+          await wish(other);
+          await told(/^100 conversations of 8,192 tokens do not fit/);
+        }
+        const choose = async (index, settled) => {
+          await reader.click(`.wish .buttons button:nth-child(${index})`);
+          return until("the choice", () => within(settled));
+        };
+        const plan = await choose(2, () => {
+          const { plan } = document.querySelector("kv-capacity");
+          return plan?.deployment.gpus === 2 && plan;
+        });
+        assert.equal(plan.sequences, 119);
+        await told(/^100 conversations of 8,192 tokens fit as it is, and 119 would/);
+        await wish("100 users at 32k");
+        await told(/do not fit: as it is, 29 do/);
+        const longer = await choose(1, () => {
+          const { plan } = document.querySelector("kv-capacity");
+          return plan?.context !== 8192 && plan;
+        });
+        assert.ok(longer.sequences >= 100);
+      });
+
+      it("asks again where a wish says nothing", async () => {
+        await fresh();
+        await open("wish");
+        for (const typed of ["many people", "32k", "0 users", "99999999999999999999 users at 8k", "2.5 users at 8k"]) {
+          await wish(typed);
+          await until(`a complaint at ${typed}`, async () => /^Write how many/.test(await text(".wish .problem")));
+          assert.equal(await text(".wish .sentence"), "");
+          await wish("10 at 1k");
+          await until("an answer", async () => (await text(".wish .problem")) === "");
+        }
+      });
+    });
+
     it("asks for the second script when a part of it is opened, and for nothing else", async () => {
       await fresh();
       await wait(200);

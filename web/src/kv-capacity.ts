@@ -604,6 +604,7 @@ export class KvCapacity extends Base {
       this.#legend,
       this.#sentence,
       this.#reserved,
+      this.#panel("wish"),
       this.#details,
       this.#notes,
     );

@@ -4,7 +4,7 @@
  */
 import base from "./base.css";
 import { adopt, announce, speechOf } from "./dom.js";
-import { loadFullKernel, loadKernel, needsFull } from "./kernel.js";
+import { loadFullKernel, loadKernel, needsFull, requestText } from "./kernel.js";
 import css from "./kv-capacity.css";
 import { loadMore } from "./more.js";
 import { fromText, KEYS, toText } from "./request-text.js";
@@ -53,6 +53,7 @@ const kit = {
   loadFullKernel,
   loadMore,
   needsFull,
+  requestText,
   addEnglish,
 };
 

@@ -16,8 +16,8 @@ export interface Host {
   readonly request: Request;
   readonly plan: Answer | null;
   readonly error: Failure["error"] | null;
-  /** The closed parts at the end, to be filled. */
-  readonly panels: Record<"own" | "engine" | "log", HTMLElement>;
+  /** The closed parts under the sentence and at the end, to be filled. */
+  readonly panels: Record<"wish" | "own" | "engine" | "log", HTMLElement>;
   /** Below the sentence, for what an engine's answer has beyond the textbook's. */
   readonly reserved: HTMLElement;
   readonly modelSelect: HTMLSelectElement;

@@ -7,6 +7,9 @@ import { KvFormula } from "./kv-formula.js";
 import { KvGrowth } from "./kv-growth.js";
 import { KvLevers } from "./kv-levers.js";
 import { KvMemory } from "./kv-memory.js";
+import { KvInterview } from "./kv-interview.js";
+import { KvPaging } from "./kv-paging.js";
+import { KvQuiz } from "./kv-quiz.js";
 
 kit.addEnglish(words);
 
@@ -17,6 +20,9 @@ const elements = {
   "kv-growth": KvGrowth,
   "kv-levers": KvLevers,
   "kv-memory": KvMemory,
+  "kv-interview": KvInterview,
+  "kv-paging": KvPaging,
+  "kv-quiz": KvQuiz,
 };
 for (const [name, element] of Object.entries(elements)) {
   if (!customElements.get(name)) customElements.define(name, element);

@@ -279,6 +279,18 @@ export abstract class LessonElement extends HTMLElement {
     return null;
   }
 
+  /**
+   * What the full kernel answers, a refusal too. Null where it is still to come: the element is shown again once it is
+   * there.
+   */
+  protected consult<T>(name: "paging" | "quiz" | "wish", question: object): T | Failure | null {
+    const call = this.kernel.instance[name];
+    if (call) return JSON.parse(call(kit.requestText(question))) as T | Failure;
+    if (this.#lacking) this.complain(this.word("more-missing"));
+    else this.#fetchFull();
+    return null;
+  }
+
   #fetchFull(): void {
     this.#full ??= Promise.all([kit.loadFullKernel(), kit.loadMore()])
       .then(
