@@ -306,8 +306,8 @@ TEST_CASE("drawn lengths have the means that they are named for") {
 
 TEST_CASE("a golden run: ShareGPT's lengths, a prefix of 128 tokens, 8,192 tokens of memory") {
   static constexpr const char* kFigures[] = {"running", "waiting", "finished", "preempted", "spared_tokens",
-                                      kUsed,     kPrefix,   kReserved,  kLastPage,   kFragmentation,
-                                      kFree,     "peak",    "last_step"};
+                                             kUsed,     kPrefix,   kReserved,  kLastPage,   kFragmentation,
+                                             kFree,     "peak",    "last_step"};
   const struct {
     u64 step;
     std::size_t server;

@@ -341,7 +341,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       await fresh();
       await reader.focus("#model");
       const names = [];
-      for (let i = 0; i < 10; i++) {
+      for (let i = 0; i < 11; i++) {
         names.push(
           await page.evaluate(() => {
             const node = document.querySelector("kv-capacity").shadowRoot.activeElement;
@@ -360,13 +360,14 @@ for (const [name, launch] of Object.entries(browsers)) {
         "GPUs, exact number",
         "Context length",
         "Context length, exact number",
+        "What would it take?",
         "Show the arithmetic",
       ]);
     });
 
     it("shows the arithmetic with its numbers in place", async () => {
       await fresh();
-      await reader.focus("summary");
+      await reader.focus("[part=arithmetic] summary");
       await page.press("Enter");
       const steps = await until("the steps", () =>
         page.evaluate(() => {
