@@ -424,7 +424,7 @@ for (const [name, launch] of Object.entries(browsers)) {
         assert.ok(await insideOf("kv-levers", (root) => root.querySelector(".buttons button").disabled));
         await reader.click("li:nth-child(1) .lever", "kv-levers");
         await until("8 bits", () => within(() => document.querySelector("kv-capacity").plan.kv.k === "fp8"));
-        assert.match(await text("kv-levers", ".now"), /104 conversations/);
+        await until("the lever's answer", async () => /104 conversations/.test(await text("kv-levers", ".now")));
         await reader.click("li:nth-child(3) .lever", "kv-levers");
         await until("fewer heads", () => within(() => document.querySelector("kv-capacity").kv_heads === 4));
         await reader.click(".buttons button", "kv-levers");
