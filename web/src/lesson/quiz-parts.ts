@@ -2,6 +2,7 @@
 import type { Failure, LayerRun, QuizItem, QuizQuestion, QuizVerdict, Reading, Step } from "../contract.js";
 import { h, mark, say } from "../nodes.js";
 import type { Speech, Values } from "../words.js";
+import { kit } from "./kit.js";
 import { button } from "./parts.js";
 
 export interface Questions {
@@ -140,7 +141,11 @@ export function answerForm(
   check: Mark,
   answered: (said: Said) => void,
 ): HTMLElement {
-  const problem = h("p", { class: "problem", id: "answer-problem", role: "alert" });
+  const problem = h("p", { class: "problem", id: "answer-problem" });
+  const complain = (key: string) => {
+    say(problem, speech.text(key));
+    kit.announce(speech.text(key));
+  };
   const settle = (given: string, verdict: QuizVerdict | Failure | null, input?: HTMLInputElement) => {
     if (!verdict) return;
     if (!("error" in verdict)) {
@@ -150,7 +155,7 @@ export function answerForm(
     const { field, code } = verdict.error;
     const key =
       field === "check.unit" ? `quiz.unit-unknown.${item.unit === "bytes" ? "bytes" : "count"}` : "quiz.unread";
-    say(problem, speech.text(code === "out_of_range" && !given.includes("-") ? "quiz.too-large" : key));
+    complain(code === "out_of_range" && !given.includes("-") ? "quiz.too-large" : key);
     if (input) {
       mark(input, "aria-invalid", "true");
       input.focus();
@@ -189,7 +194,7 @@ export function answerForm(
     event.preventDefault();
     const given = input.value.trim();
     if (given === "") {
-      say(problem, speech.text("quiz.empty"));
+      complain("quiz.empty");
       input.focus();
       return;
     }
