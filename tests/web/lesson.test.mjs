@@ -203,6 +203,21 @@ for (const [name, launch] of Object.entries(browsers)) {
         assert.deepEqual(await complaints(), []);
       });
 
+      it("has the models of a course, and all of them when asked", async () => {
+        await open("/growth.html", "kv-growth");
+        const models = () => insideOf("kv-growth", (root) => root.querySelector("#model").options.length);
+        const few = await models();
+        await insideOf("kv-growth", (root) => {
+          const select = root.querySelector("#model");
+          select.value = "…";
+          select.dispatchEvent(new Event("change"));
+        });
+        await until("the whole catalogue", async () => (await models()) > 3 * few);
+        assert.equal(await insideOf("kv-growth", (root) => root.querySelector("#model").value), "llama-3.1-8b");
+        await within(() => document.querySelector("kv-growth").setAttribute("model", "gemma-3-27b"));
+        await until("one of them", async () => (await text("kv-growth", ".axis")).startsWith("62 layers"));
+      });
+
       it("says what is wrong with what it was given", async () => {
         await open("/growth.html", "kv-growth");
         await within(() => document.querySelector("kv-growth").setAttribute("model", "no-such-model"));
@@ -321,21 +336,21 @@ for (const [name, launch] of Object.entries(browsers)) {
             document.querySelector("kv-curve").addEventListener(`kv-${kind}`, ({ detail }) => {
               told[kind]++;
               told.context = detail.request.context;
+              told.plan = detail.plan.sequences;
             });
           }
         });
         const from = await reader.middle(".ring", "kv-curve");
         await page.drag(from, { x: from.x + 150, y: from.y + 20 }, 12);
-        const at = await until("a longer context", async () => {
-          const now = await context();
-          return now > 8192 ? now : 0;
-        });
+        const at = await until("the drop", () => within(() => told.change === 1 && told.context));
+        assert.ok(at > 8192, `${at} tokens`);
+        assert.equal(await context(), at);
         assert.equal(await within(() => document.querySelector("kv-capacity").context), at);
         const { sequences } = ask({ model: "llama-3.1-8b", context: at });
         assert.deepEqual(await lines(), [String(sequences)]);
         const told = await within(() => window.told);
         assert.ok(told.input > 2);
-        assert.deepEqual([told.change, told.context], [1, at]);
+        assert.equal(told.plan, sequences);
       });
 
       it("is moved by keys", async () => {

@@ -9,6 +9,7 @@ import { h, mark, say, sayRich } from "../nodes.js";
 import type { Speech, Values } from "../words.js";
 import { kit } from "./kit.js";
 import css from "./lesson.css";
+import { MORE } from "./parts.js";
 
 const DEFAULT_MODEL = "llama-3.1-8b";
 /** How long a link is said to be copied, in milliseconds. */
@@ -47,6 +48,9 @@ export abstract class LessonElement extends HTMLElement {
   /** Whether it is near the view, and whether its calculator has changed while it was not. */
   #near = true;
   #late = false;
+  /** Whether the calculator's next answer is one that a reader asked for here. */
+  #eager = false;
+  #waiting: (() => void)[] = [];
   #announceReady!: () => void;
 
   /** Resolves once the first state is shown. */
@@ -93,12 +97,23 @@ export abstract class LessonElement extends HTMLElement {
     for (const key of this.#keys) mark(this, key, given.get(key));
   }
 
-  /** A reader changed the request: in the calculator that is followed, else here. `null` takes a key back. */
-  protected put(changes: { [key in RequestKey]?: unknown }): void {
+  /**
+   * A reader changed the request: in the calculator that is followed, else here. `null` takes a key back. The promise is
+   * kept once the change is shown.
+   */
+  protected put(changes: { [key in RequestKey]?: unknown }): Promise<void> {
     for (const [key, value] of Object.entries(changes)) {
-      if (this.linked && !this.hasAttribute(key)) (this.linked as unknown as Record<string, unknown>)[key] = value;
-      else mark(this, key, value === null || value === undefined ? null : kit.toText(value));
+      if (this.linked && !this.hasAttribute(key)) {
+        (this.linked as unknown as Record<string, unknown>)[key] = value;
+        this.#eager = true;
+      } else {
+        mark(this, key, value === null || value === undefined ? null : kit.toText(value));
+        this.#queue();
+      }
     }
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+    });
   }
 
   /** Tells the page what a reader did: `kv-input` on the way, `kv-change` once it is done. */
@@ -187,6 +202,11 @@ export abstract class LessonElement extends HTMLElement {
 
   /** Whoever drags the calculator's slider does not wait for what is out of sight, nor for what is drawn once a frame. */
   #hear = (): void => {
+    if (this.#eager) {
+      this.#eager = false;
+      this.#queue();
+      return;
+    }
     if (this.#late) return;
     this.#late = true;
     if (this.#near) requestAnimationFrame(this.#catchUp);
@@ -256,6 +276,7 @@ export abstract class LessonElement extends HTMLElement {
     if (this.#full) return;
     if (this.#base) this.#base.className = "kv";
     this.#announceReady();
+    for (const shown of this.#waiting.splice(0)) shown();
   }
 
   // ---- asking ----------------------------------------------------------------------------------------------------------
@@ -312,6 +333,17 @@ export abstract class LessonElement extends HTMLElement {
 
   protected word(key: string, values: Values = {}): string {
     return this.speech.text(key, values);
+  }
+
+  /** A selector of models, to be filled by offerModels; `chosen` is called once the reader's choice is the state. */
+  protected modelSelect(chosen: () => void): HTMLSelectElement {
+    const select = h("select", { autocomplete: "off" });
+    select.addEventListener("change", () => {
+      if (select.value === MORE) return this.#fetchFull();
+      mark(this, "model", select.value);
+      chosen();
+    });
+    return select;
   }
 
   /** One of an answer's readings, as text. */

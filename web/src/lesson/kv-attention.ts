@@ -44,9 +44,7 @@ export class KvAttention extends LessonElement {
   #sentence!: HTMLElement;
 
   protected build(): Node[] {
-    this.#model = h("select", { autocomplete: "off" });
-    this.#model.addEventListener("change", () => {
-      mark(this, "model", this.#model.value);
+    this.#model = this.modelSelect(() => {
       this.removeAttribute("groups");
       this.#tell();
     });
@@ -140,7 +138,7 @@ export class KvAttention extends LessonElement {
     const { kv_heads: _, ...request } = this.request;
     const plan = this.ask(request);
     if (!plan) return;
-    offerModels(this.#model, this.catalogue, plan.model.id || "+", plan.model.name || this.word("own-model"));
+    offerModels(this.#model, this.catalogue, plan, this.speech);
     const wanted = this.getAttribute("show")?.trim().split(/\s+/) ?? [...VARIANTS];
     const answers = new Map<Variant, Answer>();
     for (const variant of VARIANTS) {

@@ -366,8 +366,7 @@ export class KvCurve extends LessonElement {
   // ---- moving ----------------------------------------------------------------------------------------------------------
 
   #to(context: number, settled: boolean): void {
-    this.put({ context });
-    queueMicrotask(() => {
+    void this.put({ context }).then(() => {
       if (!this.#plan) return;
       this.emit(settled ? "kv-change" : "kv-input", this.#plan);
       if (settled) this.announce(this.#sentence.textContent ?? "");

@@ -7,7 +7,7 @@ import type { Answer, LayerRun, Request } from "../contract.js";
 import { h, mark, say, sayRich } from "../nodes.js";
 import { attributes, LessonElement } from "./element.js";
 import css from "./kv-formula.css";
-import { offerModels } from "./parts.js";
+import { field, offerModels } from "./parts.js";
 
 export const FACTORS = ["rows", "layers", "kv_heads", "head_size", "kv"] as const;
 export type Factor = (typeof FACTORS)[number];
@@ -70,10 +70,8 @@ export class KvFormula extends LessonElement {
   #own: Shape | null = null;
 
   protected build(): Node[] {
-    this.#model = h("select", { id: "model", autocomplete: "off" });
-    this.#model.addEventListener("change", () => {
+    this.#model = this.modelSelect(() => {
       this.#forget();
-      mark(this, "model", this.#model.value);
       this.#tell();
     });
     this.#counted = {
@@ -115,11 +113,7 @@ export class KvFormula extends LessonElement {
       this.#tell();
     });
     return [
-      h(
-        "div",
-        { class: "row" },
-        h("div", { class: "field" }, h("label", { for: "model" }, this.word("formula.model")), this.#model),
-      ),
+      h("div", { class: "row" }, field(this.word("formula.model"), this.#model, "model")),
       h(
         "div",
         { class: "formula", role: "group", "aria-label": this.word("formula.group") },
@@ -211,7 +205,7 @@ export class KvFormula extends LessonElement {
       return;
     }
     const own = this.#own;
-    offerModels(this.#model, this.catalogue, base.model.id || "+", base.model.name || this.word("own-model"));
+    offerModels(this.#model, this.catalogue, base, this.speech);
     if (this.#format.options.length === 0) {
       this.#format.append(
         ...this.catalogue.formats

@@ -57,11 +57,7 @@ export class KvGrowth extends LessonElement {
   }
 
   protected build(): Node[] {
-    this.#model = h("select", { autocomplete: "off" });
-    this.#model.addEventListener("change", () => {
-      mark(this, "model", this.#model.value);
-      this.#tell();
-    });
+    this.#model = this.modelSelect(() => this.#tell());
     this.#scrub = h("input", { type: "range", min: "0", step: "1", autocomplete: "off" });
     this.#scrub.addEventListener("input", () => this.#go(this.#scrub.valueAsNumber));
     this.#scrub.addEventListener("change", () => this.#tell());
@@ -138,7 +134,7 @@ export class KvGrowth extends LessonElement {
     const plan = this.ask({ ...request, context: Math.max(held, 1) });
     const whole = this.ask(request);
     if (!plan || !whole) return;
-    offerModels(this.#model, this.catalogue, plan.model.id || "+", plan.model.name || this.word("own-model"));
+    offerModels(this.#model, this.catalogue, plan, this.speech);
     this.#draw(plan, held);
     this.#scrub.max = String(this.#last);
     this.#scrub.value = String(step);

@@ -113,14 +113,11 @@ export class KvLevers extends LessonElement {
   }
 
   #change(changes: Changes, done: string): void {
-    this.put(changes);
-    queueMicrotask(() =>
-      queueMicrotask(() => {
-        const plan = this.ask(this.request);
-        if (plan) this.emit("kv-change", plan);
-        this.announce(`${done} ${this.#now.textContent} ${this.#sentence.textContent}`);
-      }),
-    );
+    void this.put(changes).then(() => {
+      const plan = this.ask(this.request);
+      if (plan) this.emit("kv-change", plan);
+      this.announce(`${done} ${this.#now.textContent} ${this.#sentence.textContent}`);
+    });
   }
 
   protected show(): void {

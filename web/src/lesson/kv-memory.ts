@@ -34,15 +34,16 @@ export class KvMemory extends LessonElement {
   #set!: HTMLElement;
 
   protected build(): Node[] {
-    const select = (key: "model" | "engine" | "gpu") => {
+    const tell = () => queueMicrotask(() => this.announce(this.#sentence.textContent ?? ""));
+    const select = (key: "engine" | "gpu") => {
       const control = h("select", { autocomplete: "off" });
       control.addEventListener("change", () => {
         mark(this, key, control.value);
-        queueMicrotask(() => this.announce(this.#sentence.textContent ?? ""));
+        tell();
       });
       return control;
     };
-    this.#model = select("model");
+    this.#model = this.modelSelect(tell);
     this.#engine = select("engine");
     this.#gpu = select("gpu");
     const bar = (): [Bar, Node] => {
@@ -94,7 +95,7 @@ export class KvMemory extends LessonElement {
     const textbook = this.ask({ ...pooled, engine: "textbook" });
     if (!real || !textbook) return;
     const { catalogue } = this;
-    offerModels(this.#model, catalogue, real.model.id || "+", real.model.name || this.word("own-model"));
+    offerModels(this.#model, catalogue, real, this.speech);
     if (this.#gpu.options.length === 0) {
       this.#gpu.append(
         ...catalogue.gpus.filter((one) => one.vendor).map(({ id, name }) => h("option", { value: id }, name)),
