@@ -88,12 +88,14 @@ export function givenList(speech: Speech, item: QuizItem): HTMLElement {
     if (name === "model" && !noShape) shapes(item.runs);
     if (name === "other_model") shapes(item.other_runs);
   }
-  const model = speech.text("quiz.given.model");
+  const looks = new Map([[speech.text("quiz.given.model"), "model"]]);
+  // What holds for both models does not stand in a row with the second one.
+  if (item.kind === "costlier") looks.set(speech.text("quiz.given.kv"), "common");
   return h(
     "dl",
     { class: "given" },
     ...rows.map(([name, shown]) =>
-      h("div", name === model ? { class: "model" } : {}, h("dt", {}, name), h("dd", {}, shown)),
+      h("div", looks.has(name) ? { class: looks.get(name) ?? "" } : {}, h("dt", {}, name), h("dd", {}, shown)),
     ),
   );
 }
