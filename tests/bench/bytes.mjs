@@ -62,7 +62,6 @@ const parts = [
   { part: "glue around it", filter: /^kernel:core$/, contents: "export default () => {};" },
   { part: "words (English)", filter: /\/en\.json$/, contents: "export default {};" },
   { part: "styles", filter: /\.css$/, contents: "export default '';" },
-  { part: "<kv-capacity-table>", filter: /\/kv-capacity-table\.js$/, contents: "export class KvCapacityTable {}" },
 ];
 
 const without = ({ filter, contents }) => ({

@@ -89,6 +89,15 @@ for (const [name, launch] of Object.entries(browsers)) {
       await site?.close();
     });
 
+    /** The table comes when a reader does. */
+    const tableInView = () =>
+      until("the table's button", () =>
+        page.evaluate(() => {
+          const table = document.querySelector("kv-capacity-table");
+          table.scrollIntoView({ behavior: "instant" });
+          return table.shadowRoot?.querySelector("button")?.disabled === false;
+        }),
+      );
     const fresh = (path = "/") => reader.open(`${site.origin}${path}?${Math.random()}`);
 
     it("opens at the textbook's figures", async () => {
@@ -391,6 +400,7 @@ for (const [name, launch] of Object.entries(browsers)) {
 
     it("fills the table when it is asked to", async () => {
       await fresh();
+      await tableInView();
       const cells = () =>
         page.evaluate(() =>
           [...document.querySelector("kv-capacity-table").shadowRoot.querySelectorAll("table")].map((table) =>
@@ -606,6 +616,7 @@ for (const [name, launch] of Object.entries(browsers)) {
 
     it("reads in 320 pixels, and takes the page's colours, light and dark", async () => {
       await fresh();
+      await tableInView();
       const overflowing = await page.evaluate(() => {
         document.documentElement.style.width = "320px";
         document.querySelector("main").style.paddingInline = "1rem";

@@ -1,10 +1,12 @@
 // Messages, figures and typed numbers, in several languages' writing.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const source = fileURLToPath(new URL("../../web/src/words.ts", import.meta.url));
+const lesson = new URL("../../web/locales/en-lesson.json", import.meta.url);
 
 describe("words", () => {
   let words;
@@ -13,6 +15,7 @@ describe("words", () => {
   before(async () => {
     const { outputFiles } = await build({ entryPoints: [source], bundle: true, format: "esm", write: false });
     words = await import(`data:text/javascript;base64,${Buffer.from(outputFiles[0].contents).toString("base64")}`);
+    words.addEnglish(JSON.parse(readFileSync(lesson, "utf8")));
     english = words.speechFor("en");
   });
 

@@ -1,13 +1,11 @@
 /** Defines the tags where there is a page to define them in; importing this anywhere else does nothing. */
 import { define } from "./dom.js";
 import { KvCapacity } from "./kv-capacity.js";
-import { KvCapacityTable } from "./kv-capacity-table.js";
 
 define("kv-capacity", KvCapacity);
-define("kv-capacity-table", KvCapacityTable);
 
 export type * from "./contract.js";
 export type { CapacityDetail, CapacityEvent } from "./kv-capacity.js";
 export { loadFullKernel, loadKernel, VERSION } from "./kernel.js";
 export { addLanguage } from "./words.js";
-export { KvCapacity, KvCapacityTable };
+export { KvCapacity };

@@ -181,6 +181,6 @@ export function refused(answer: Answer | Failure): answer is Failure {
  * Whether the core kernel leaves the answer to the full one: engines, own models, counts past its 64 bits, and the words
  * of whatever is refused, for which its own message is empty.
  */
-export function needsFull(answer: Answer | Failure): answer is Failure {
+export function needsFull(answer: Answer | Failure): boolean {
   return refused(answer) && answer.error.message === "";
 }

@@ -330,7 +330,7 @@ export class KvCapacity extends Base {
   #update(settled = true): Promise<void> | undefined {
     if (!this.#kernel) return undefined;
     const answer = this.#kernel.plan(this.request);
-    if (needsFull(answer) && !this.#lacking && !this.#speech.has(`error.${answer.error.field}`)) {
+    if (refused(answer) && needsFull(answer) && !this.#lacking && !this.#speech.has(`error.${answer.error.field}`)) {
       return this.#more().then(() => this.#update(settled), this.#lack);
     }
     if (refused(answer)) {

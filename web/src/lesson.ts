@@ -4,15 +4,16 @@
  */
 import base from "./base.css";
 import { adopt, announce, speechOf } from "./dom.js";
-import { loadFullKernel, loadKernel, needsFull, requestText } from "./kernel.js";
+import { loadFullKernel, loadKernel, needsFull, refused, requestText } from "./kernel.js";
 import css from "./kv-capacity.css";
 import { loadMore } from "./more.js";
 import { fromText, KEYS, toText } from "./request-text.js";
 import { stopsUpTo } from "./stops.js";
-import { addEnglish } from "./words.js";
+import { addEnglish, numeral } from "./words.js";
 
 /** How tall each element is, in rem, in a window of 48 rem and more and in one of 20: the room that is kept for it. */
 const SPACE = {
+  "capacity-table": [37, 63],
   growth: [40, 53],
   formula: [28, 48],
   curve: [44, 50],
@@ -41,7 +42,7 @@ function keepSpace(): void {
 
 const kit = {
   /** The style sheets that every element adopts. */
-  styles: [base, css],
+  styles: [base, css] as const,
   KEYS,
   fromText,
   toText,
@@ -54,7 +55,9 @@ const kit = {
   loadMore,
   needsFull,
   requestText,
+  refused,
   addEnglish,
+  numeral,
 };
 
 /** What the third script shares with the first. */

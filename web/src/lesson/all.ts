@@ -2,6 +2,7 @@
 import words from "../../locales/en-lesson.json";
 import { kit } from "./kit.js";
 import { KvAttention } from "./kv-attention.js";
+import { KvCapacityTable } from "./kv-capacity-table.js";
 import { KvCurve } from "./kv-curve.js";
 import { KvFormula } from "./kv-formula.js";
 import { KvGrowth } from "./kv-growth.js";
@@ -15,6 +16,7 @@ kit.addEnglish(words);
 
 const elements = {
   "kv-attention": KvAttention,
+  "kv-capacity-table": KvCapacityTable,
   "kv-curve": KvCurve,
   "kv-formula": KvFormula,
   "kv-growth": KvGrowth,

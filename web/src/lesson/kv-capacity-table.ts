@@ -6,12 +6,12 @@
  * - `contexts`: context lengths separated by spaces
  * - `auto`: fill at once, without a button
  */
-import base from "./base.css";
-import type { Answer, Failure, Kernel, Request } from "./contract.js";
-import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
-import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./kernel.js";
+import type { Answer, Failure, Kernel, Request } from "../contract.js";
+import type { KernelError } from "../kernel.js";
+import { h, mark, say, sayRich } from "../nodes.js";
+import type { Precision, Speech } from "../words.js";
+import { kit } from "./kit.js";
 import css from "./kv-capacity-table.css";
-import { numeral, type Precision, type Speech } from "./words.js";
 
 const DEPLOYMENTS = "model=llama-3-8b; model=llama-3-70b gpus=4";
 const CONTEXTS = "1024 2048 4096 8192 16384 32768 65536 131072";
@@ -24,7 +24,7 @@ function requestOf(text: string): Request {
   for (const pair of text.trim().split(/\s+/)) {
     const [key = "", ...rest] = pair.split("=");
     const value = rest.join("=");
-    request[key] = SPOKEN_AS_TEXT.includes(key) ? value : (numeral(value) ?? value);
+    request[key] = SPOKEN_AS_TEXT.includes(key) ? value : (kit.numeral(value) ?? value);
   }
   return request as unknown as Request;
 }
@@ -48,10 +48,10 @@ interface Shown {
   rows: Row[];
 }
 
-export class KvCapacityTable extends Base {
+export class KvCapacityTable extends HTMLElement {
   static observedAttributes: string[] = ["deployments", "contexts", "auto", "lang"];
 
-  readonly #root: ShadowRoot | null;
+  readonly #root: ShadowRoot;
   #kernel: Kernel | null = null;
   /** The kernel that an engine needs did not come. */
   #lacking = false;
@@ -71,7 +71,7 @@ export class KvCapacityTable extends Base {
 
   constructor() {
     super();
-    this.#root = this.attachShadow?.({ mode: "open" }) ?? null;
+    this.#root = this.attachShadow({ mode: "open" });
   }
 
   get deployments(): string {
@@ -99,7 +99,6 @@ export class KvCapacityTable extends Base {
   }
 
   connectedCallback(): void {
-    if (!this.#root) return;
     for (const key of ["deployments", "contexts", "auto"]) {
       if (!Object.hasOwn(this, key)) continue;
       const self = this as unknown as Record<string, unknown>;
@@ -107,17 +106,17 @@ export class KvCapacityTable extends Base {
       delete self[key];
       self[key] = value;
     }
-    const speech = speechOf(this);
+    const speech = kit.speechOf(this);
     if (!this.#base || speech !== this.#speech) {
       this.#speech = speech;
       this.#build(this.#root);
     }
-    adopt(this.#root, base, css);
-    if (!this.#kernel) loadKernel().then(this.#start, this.#fail);
+    kit.adopt(this.#root, kit.styles[0], css);
+    if (!this.#kernel) kit.loadKernel().then(this.#start, this.#fail);
   }
 
   adoptedCallback(): void {
-    if (this.#root && this.#base) adopt(this.#root, base, css);
+    if (this.#base) kit.adopt(this.#root, kit.styles[0], css);
   }
 
   attributeChangedCallback(): void {
@@ -125,8 +124,8 @@ export class KvCapacityTable extends Base {
     this.#queued = true;
     queueMicrotask(() => {
       this.#queued = false;
-      if (this.#root && this.isConnected) {
-        this.#speech = speechOf(this);
+      if (this.isConnected) {
+        this.#speech = kit.speechOf(this);
         this.#build(this.#root);
       }
     });
@@ -140,18 +139,17 @@ export class KvCapacityTable extends Base {
   };
 
   #fail = (error: unknown): void => {
-    const trouble = error instanceof KernelError ? error.trouble : "failed";
-    const detail = error instanceof Error ? error.message : String(error);
-    sayRich(this.#trouble, this.#speech.stretches(`trouble.${trouble}`, { detail }));
+    const { trouble = "failed", message = String(error) } = error as Partial<KernelError>;
+    sayRich(this.#trouble, this.#speech.stretches(`trouble.${trouble}`, { detail: message }));
     if (this.#base) this.#base.className = "kv failed";
   };
 
   #enable(): void {
     const kernel = this.#kernel;
     const beyond = ({ request, rows }: Shown) =>
-      rows.some(({ context }) => kernel && needsFull(kernel.plan({ ...request, context })));
+      rows.some(({ context }) => kernel && kit.needsFull(kernel.plan({ ...request, context })));
     if (!this.#lacking && this.#shown.some(beyond)) {
-      loadFullKernel().then(
+      kit.loadFullKernel().then(
         (full) => {
           this.#kernel = full;
           this.#enable();
@@ -174,7 +172,7 @@ export class KvCapacityTable extends Base {
     const contexts = this.contexts
       .trim()
       .split(/[\s,]+/)
-      .map((text) => numeral(text) ?? text);
+      .map((text) => kit.numeral(text) ?? text);
     this.#shown = this.deployments
       .split(";")
       .filter((text) => text.trim() !== "")
@@ -213,7 +211,7 @@ export class KvCapacityTable extends Base {
     this.#button.hidden = this.auto;
     this.#button.addEventListener("click", () => {
       this.run();
-      announce(`${word("table.done")} ${this.#gqa.textContent}`);
+      kit.announce(`${word("table.done")} ${this.#gqa.textContent}`);
     });
     this.#gqa = h("p", { class: "gqa", part: "sentence" });
     this.#trouble = h("p", { class: "trouble", role: "alert", part: "problem" });
@@ -234,7 +232,7 @@ export class KvCapacityTable extends Base {
   #describe(shown: Shown): void {
     const answer = this.#kernel?.plan({ context: USUAL_CONTEXT, ...shown.request });
     if (!answer) return;
-    if (refused(answer)) {
+    if (kit.refused(answer)) {
       this.#refuse(shown.caption, answer);
       return;
     }
@@ -274,7 +272,7 @@ export class KvCapacityTable extends Base {
     for (const { request, rows } of this.#shown) {
       for (const row of rows) {
         const plan = kernel.plan({ ...request, context: row.context });
-        if (refused(plan)) {
+        if (kit.refused(plan)) {
           this.#refuse(row.sequence, plan);
           say(row.room, "");
           say(row.count, "");
@@ -315,8 +313,11 @@ export class KvCapacityTable extends Base {
   #compare(kernel: Kernel, request: Request, grouped: Answer): void {
     const plain = kernel.plan({ ...request, kv_heads: ungrouped(grouped) ?? 1 });
     const shared = grouped.model.layers.find((run) => run.kv_heads)?.kv_heads ?? 0;
-    const [before, after] = [grouped.readings.kv_bytes_per_token, !refused(plain) && plain.readings.kv_bytes_per_token];
-    if (refused(plain) || !before || !after) return;
+    const [before, after] = [
+      grouped.readings.kv_bytes_per_token,
+      !kit.refused(plain) && plain.readings.kv_bytes_per_token,
+    ];
+    if (kit.refused(plain) || !before || !after) return;
     const speech = this.#speech;
     sayRich(
       this.#gqa,
