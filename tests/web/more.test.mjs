@@ -123,6 +123,11 @@ const AUTHORED = {
     html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>off</title>
       <script src="kv-capacity.js"></script></head><body><kv-capacity hub="off"></kv-capacity></body></html>`,
   },
+  "/rare.html": {
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>rare</title>
+      <script src="kv-capacity.js"></script></head>
+      <body><kv-capacity model="rwkv-5-3b" gpu="tpu-v4-32gb">example</kv-capacity></body></html>`,
+  },
   "/strict.html": {
     headers: {
       "content-security-policy":
@@ -340,6 +345,41 @@ for (const [name, launch] of Object.entries(browsers)) {
         true,
       );
       assert.deepEqual(await within(() => window.problems), []);
+    });
+
+    it("offers the models and GPUs of a course first, and all of them on request", async () => {
+      await fresh();
+      const offered = (key) =>
+        within((key) => {
+          const select = document.querySelector("kv-capacity").shadowRoot.querySelector(`#${key}`);
+          return { ids: [...select.options].map(({ value }) => value), value: select.value };
+        }, key);
+      const choose = (key, value) =>
+        within(
+          (key, value) => {
+            const select = document.querySelector("kv-capacity").shadowRoot.querySelector(`#${key}`);
+            select.value = value;
+            select.dispatchEvent(new Event("change", { bubbles: true }));
+          },
+          key,
+          value,
+        );
+      const first = await offered("gpu");
+      assert.ok(!first.ids.includes("p40-24gb"));
+      assert.equal(first.ids.at(-1), "…");
+      await choose("gpu", "…");
+      assert.equal((await offered("gpu")).value, "80gb");
+      await until("all GPUs", async () => (await offered("gpu")).ids.includes("p40-24gb"));
+      assert.ok(!(await offered("gpu")).ids.includes("…"));
+      assert.equal((await offered("gpu")).value, "80gb");
+      await choose("gpu", "p40-24gb");
+      await plan((one) => one.gpu.id === "p40-24gb");
+      assert.ok((await offered("model")).ids.includes("rwkv-5-3b"));
+      // One that only the whole catalogue has may be named from the start.
+      await fresh("/rare.html");
+      await plan((one) => one.model.id === "rwkv-5-3b" && one.gpu.id === "tpu-v4-32gb");
+      assert.equal((await offered("model")).value, "rwkv-5-3b");
+      assert.equal((await offered("gpu")).value, "tpu-v4-32gb");
     });
 
     it("reads a pasted config, and says what became of its fields", async () => {
