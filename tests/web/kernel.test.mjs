@@ -107,13 +107,13 @@ describe("the kernel in Node", () => {
     const { models, gpus, formats, engines, limits } = core.catalogue();
     const full = kernel.catalogue();
     // It holds those of a course, as the full one has them.
-    assert.ok(models.length >= 50 && models.length < full.models.length);
+    assert.ok(models.length >= 40 && models.length < full.models.length);
     assert.deepEqual(
       models,
       full.models.filter(({ core }) => core),
     );
     const offered = new Set(gpus.map(({ id }) => id));
-    assert.ok(gpus.length >= 40 && gpus.length < full.gpus.length);
+    assert.ok(gpus.length >= 30 && gpus.length < full.gpus.length);
     assert.deepEqual(
       gpus,
       full.gpus.filter(({ id }) => offered.has(id)),
