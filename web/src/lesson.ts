@@ -20,9 +20,9 @@ const SPACE = {
   levers: [35, 62],
   attention: [57, 103],
   memory: [35, 66],
-  paging: [0, 0],
-  quiz: [0, 0],
-  interview: [0, 0],
+  paging: [62, 119],
+  quiz: [38, 47],
+  interview: [36, 53],
 };
 
 const TAGS = Object.keys(SPACE)
