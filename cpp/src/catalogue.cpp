@@ -306,6 +306,9 @@ void write_fallback(json::Writer& out, const OptionSpec& spec) {
   }
 }
 
+[[maybe_unused]] void write_source(json::Writer& out, std::string_view source) { out.key("source").text(source); }
+[[maybe_unused]] void write_source(json::Writer&, Source) {}
+
 void write_option(json::Writer& out, const OptionSpec& spec) {
   out.begin_object();
   out.key("name").text(spec.name);
@@ -319,6 +322,7 @@ void write_option(json::Writer& out, const OptionSpec& spec) {
   out.end_array();
   out.key("unit").text(spec.unit);
   out.key("offered").boolean(spec.offered);
+  write_source(out, spec.source);
   out.end_object();
 }
 

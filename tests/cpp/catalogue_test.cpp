@@ -480,6 +480,8 @@ TEST_CASE("a page is offered everything in the catalogue") {
     for (const auto& option : *offered.find("options")) {
       CAPTURE(spec->name);
       CHECK(option.find("name")->text == spec->name);
+      CHECK(option.find("source")->text == spec->source);
+      CHECK(!spec->source.empty());
       CHECK((option.get("fallback") != nullptr) == spec->has_fallback);
       CHECK(option.find("choices")->is(json::Kind::array));
       CHECK((option.find("choices")->count() != 0) == (spec->kind == OptionKind::choice));

@@ -120,7 +120,10 @@ describe("the kernel in Node", () => {
     );
     assert.deepEqual(formats, full.formats);
     assert.deepEqual(limits, full.limits);
-    assert.deepEqual(engines, full.engines.slice(0, 1));
+    // Where a setting's name and default stand is read in a part that asks the full kernel.
+    const unsourced = ({ id, options }) => ({ id, options: options.map(({ source, ...rest }) => rest) });
+    assert.ok(full.engines.every(({ options }) => options.every(({ source }) => source.length > 0)));
+    assert.deepEqual(engines, full.engines.slice(0, 1).map(unsourced));
     const caches = formats.filter(({ cache, latent_only }) => cache && !latent_only).map(({ id }) => id);
     const weights = formats.filter((format) => format.weights).map(({ id }) => id);
     const contexts = [1, 100, 8192, 131072, 1_000_000];

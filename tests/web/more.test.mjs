@@ -169,6 +169,12 @@ async function startHub() {
       response.end(body);
     };
     if (/^\d+$/.test(owner)) return finish(Number(owner), "no");
+    if (owner === "silent") return undefined;
+    if (owner === "stalls") {
+      response.writeHead(200, { ...headers, "content-type": "application/json" });
+      response.write('{"model_type": ');
+      return undefined;
+    }
     if (owner === "page") return finish(200, "<!DOCTYPE html><title>Sign in</title>", "text/html");
     if (owner === "broken") return finish(200, '{"model_type": "llama", ');
     if (request.url.endsWith("/resolve/main/config.json")) return finish(200, JSON.stringify(CONFIG));
@@ -522,6 +528,15 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.equal(answer.model.name, "indexed/model");
       await within(() => document.querySelector("kv-capacity").setAttribute("hub", "http://127.0.0.1:1"));
       await fetchIt("owner/model", /could not be reached/);
+      // A hub that says nothing, or stops in the middle. Its patience of seconds is cut short here.
+      await within((hub) => {
+        document.querySelector("kv-capacity").setAttribute("hub", hub);
+        const real = window.setTimeout;
+        window.setTimeout = (then, time, ...rest) => real(then, time > 10_000 ? 300 : time, ...rest);
+      }, hub.origin);
+      await fetchIt("silent/model", /did not answer|in time/);
+      await fetchIt("indexed/model", /^$/);
+      await fetchIt("stalls/model", /did not answer|in time/);
       await fresh("/hub-off.html");
       await open("own");
       assert.equal(await text(".own .with-button"), "");
@@ -630,12 +645,12 @@ for (const [name, launch] of Object.entries(browsers)) {
       for (const file of files) {
         const written = readFileSync(join(logs, file), "utf8");
         const expected = JSON.parse(readFileSync(join(logs, file.replace(/log$/, "json")), "utf8"));
-        await within(() =>
-          document.querySelector("kv-capacity").shadowRoot.querySelector(".log-outcome").replaceChildren(),
-        );
+        await within(() => {
+          const root = document.querySelector("kv-capacity").shadowRoot;
+          for (const part of [".log-outcome", ".log .title"]) root.querySelector(part).replaceChildren();
+        });
         await typeInto(".log textarea", written);
-        const outcome = await until(file, () => text(".log-outcome"));
-        assert.match(outcome, /figures? found/, file);
+        assert.match(await until(file, () => text(".log .title")), /figures? found/, file);
         const told = await within(() =>
           [...document.querySelector("kv-capacity").shadowRoot.querySelectorAll(".log-outcome > :not(details)")]
             .map((one) => one.textContent)
@@ -649,6 +664,24 @@ for (const [name, launch] of Object.entries(browsers)) {
         assert.equal(engine, expected.engine, file);
         if (typeof expected.request?.model === "string") assert.equal(model, expected.request.model, file);
       }
+    });
+
+    it("puts back what stood before a log, and says where settings come from", async () => {
+      await fresh();
+      await open("log");
+      const stood = await within(() => document.querySelector("kv-capacity").request);
+      assert.equal(await text(".log .taken"), "");
+      for (const file of ["vllm-0.6.4-llama-3.1-8b.log", "llama.cpp-b3802-gemma-2-27b.log"]) {
+        await typeInto(".log textarea", readFileSync(join(logs, file), "utf8"));
+        await plan((one) => one.engine === file.split("-")[0]);
+      }
+      await open("engine");
+      await reader.click(".engine details summary");
+      assert.match(await text(".engine .sources"), /n_ubatch.*llama/s);
+      await reader.click(".log .taken button");
+      await plan((one) => one.engine === "textbook");
+      assert.deepEqual(await within(() => document.querySelector("kv-capacity").request), stood);
+      assert.equal(await text(".log .taken"), "");
     });
 
     it("points out what a log contradicts, and asks for what it does not say", async () => {
@@ -674,7 +707,7 @@ for (const [name, launch] of Object.entries(browsers)) {
         },
         { head: longLog(10_000), times: 1000, start: readFileSync(join(logs, "vllm-0.6.4-llama-3.1-8b.log"), "utf8") },
       );
-      assert.match(await until("the log", () => text(".log-outcome .title")), /vLLM/);
+      assert.match(await until("the log", () => text(".log .title")), /vLLM/);
       assert.ok((await reader.control(".log textarea")).value.length < 300_000);
       await within(() => {
         const transfer = new DataTransfer();
@@ -682,7 +715,7 @@ for (const [name, launch] of Object.entries(browsers)) {
         const target = document.querySelector("kv-capacity").shadowRoot.querySelector(".log .inside");
         target.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: transfer }));
       });
-      await until("an end", async () => !/vLLM 0\.6/.test(await text(".log-outcome")));
+      await until("an end", async () => !/vLLM 0\.6/.test(await text(".log .title")));
     });
 
     it("finds a model by typing, by keyboard alone", async () => {

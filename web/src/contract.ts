@@ -271,6 +271,8 @@ export interface CatalogueOption {
   choices: string[];
   unit: string;
   offered: boolean;
+  /** Where its name and its default stand. Of the full kernel. */
+  source?: string;
 }
 
 /** Everything a page offers for choice. */

@@ -24,6 +24,9 @@ enum class Confidence : unsigned char {
 
 enum class OptionKind : unsigned char { whole, fraction, truth, choice, bytes, version };
 
+/// Where an option's name and its default stand; the core kernel does not carry it.
+using OptionSource = std::conditional_t<kCoreKernel, Source, std::string_view>;
+
 /// A setting under the engine's own flag name.
 struct OptionSpec {
   std::string_view name;          ///< as in requests: "gpu_memory_utilization"
@@ -32,10 +35,10 @@ struct OptionSpec {
   u64 fallback = 0;           ///< default: a whole number, billionths, 0/1 or index of the choice
   bool has_fallback = false;  ///< false: absent unless given
   u64 min = 0, max = kMaxExact;
-  std::string_view choices = {};             ///< of a choice, separated by spaces
-  std::string_view unit = {};                ///< "tokens", "bytes", "" …
-  bool offered = true;                       ///< shown in the advanced panel
-  [[no_unique_address]] Source source = {};  ///< where the name and the default stand
+  std::string_view choices = {};  ///< of a choice, separated by spaces
+  std::string_view unit = {};     ///< "tokens", "bytes", "" …
+  bool offered = true;            ///< shown in the advanced panel
+  [[no_unique_address]] OptionSource source = {};
 };
 
 /// Parsed options of one engine, by position of the specification.

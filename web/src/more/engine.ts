@@ -58,12 +58,15 @@ export function engineSettings(host: Host): Part {
   let options: { spec: CatalogueOption; control: HTMLInputElement | HTMLSelectElement; labelled: Labelled }[] = [];
   const settings = h("div", { class: "grid settings" });
   const settingsTitle = h("p", { class: "title" });
+  const sources = h("dl", { class: "sources" });
+  const sourcesBox = h("details", {}, h("summary", {}, h("span", {}, speech.text("engine.sources"))), sources);
   panel.replaceChildren(
     h("p", { class: "about" }, speech.text("engine.about")),
     h("div", { class: "grid" }, engineField.box, k.box, v.box),
     split,
     settingsTitle,
     settings,
+    sourcesBox,
   );
 
   function put(name: string, value: unknown): void {
@@ -123,6 +126,10 @@ export function engineSettings(host: Host): Part {
     });
     say(settingsTitle, specs.length > 0 ? speech.text("engine.settings", { engine: speech.text(`engine.${id}`) }) : "");
     settings.replaceChildren(...options.map((one) => one.labelled.box));
+    sourcesBox.hidden = specs.length === 0;
+    sources.replaceChildren(
+      ...specs.flatMap((spec) => [h("dt", {}, h("code", {}, spec.name)), h("dd", {}, spec.source ?? "")]),
+    );
   }
 
   const text = (value: unknown) =>

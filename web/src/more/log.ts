@@ -19,10 +19,16 @@ export function logReader(host: Host): Part {
   const files = filePicker(speech.text("log.file"), false, (list) => void takeFile(list));
   const clear = h("button", { type: "button", class: "plain", hidden: "" }, speech.text("log.clear"));
   const outcome = h("div", { class: "log-outcome" });
+  // Stands before there is anything to say, so that what it says is read aloud.
+  const title = h("p", { class: "title", role: "status" });
+  const back = h("button", { type: "button", class: "plain" }, speech.text("log.undo"));
+  const taken = h("p", { class: "taken", hidden: "" }, `${speech.text("log.taken")} `, back);
   panel.replaceChildren(
     h("p", { class: "about" }, speech.text("log.about")),
     pasted.box,
     h("div", { class: "buttons" }, files, clear),
+    title,
+    taken,
     outcome,
   );
   takeDrops(panel, (list) => void takeFile(list));
@@ -64,7 +70,11 @@ export function logReader(host: Host): Part {
     complain(pasted, "");
     clear.hidden = text === "";
     outcome.replaceChildren();
-    if (text.trim() === "") return;
+    taken.hidden = true;
+    if (text.trim() === "") {
+      say(title, "");
+      return;
+    }
     const { instance } = host.kernel;
     let reading: LogReading | Failure;
     try {
@@ -75,15 +85,28 @@ export function logReader(host: Host): Part {
     }
     if ("error" in reading) {
       complain(pasted, speech.text("error.other", { field: reading.error.field, message: reading.error.message }));
+      say(title, "");
       return;
     }
     show(reading);
     apply(reading.request);
   }
 
+  /** The question as it stood before the first log. */
+  let before: Request | null = null;
+  back.addEventListener("click", () => {
+    const now = Object.fromEntries(Object.keys(host.request).map((key) => [key, undefined]));
+    if (before) host.change({ ...now, ...before });
+    before = null;
+    taken.hidden = true;
+    box.focus();
+  });
+
   /** Sets the calculator to the deployment that the log describes; what the log does not say stays as it is. */
   function apply(request: Request | null): void {
     if (!request) return;
+    before ??= { ...host.request };
+    taken.hidden = false;
     const { model, context, gpu } = host.request;
     const empty = Object.keys(request.options ?? {}).length === 0;
     host.change({
@@ -156,14 +179,15 @@ export function logReader(host: Host): Part {
     const parts: HTMLElement[] = [];
     if (engine === null) {
       parts.push(h("p", { class: "problem" }, speech.text("log.nothing")));
+      say(title, "");
     } else {
-      const title = speech.text("log.title", {
+      const found = speech.text("log.title", {
         engine: variant ?? speech.text(`engine.${engine}`),
         version: version ?? "",
         n: reading.ranks,
         lines: reading.lines.length + reading.lines_left_out,
       });
-      parts.push(h("p", { class: "title" }, title));
+      say(title, found);
     }
     if (reading.memory) parts.push(...bar(reading.memory.segments, reading.memory.total_share));
     parts.push(
