@@ -154,7 +154,9 @@ export function wordless(project) {
   const read = (name) => JSON.parse(readFileSync(join(project, "web/locales", name), "utf8"));
   // What the first kernel says needs words that are there from the start.
   const first = read("en.json");
-  const lesson = read("en-lesson.json");
+  const play = read("en-play.json");
+  const lesson = { ...play, ...read("en-lesson.json") };
+  const twofold = Object.keys(play).filter((key) => play[key] !== lesson[key]);
   const words = { ...first, ...read("en-more.json"), ...lesson };
   const found = [];
   for (const { name, keys, files, patterns, bare } of kinds) {
@@ -176,6 +178,7 @@ export function wordless(project) {
     if (Object.keys(words).some((key) => key.startsWith("option.") && key.endsWith(`.${option}`))) continue;
     found.push(`the option "${option}" of ${file} has no sentence: option.${option} in web/locales`);
   }
+  for (const key of twofold) found.push(`en-play.json and en-lesson.json differ in ${key}`);
   found.push(...wordlessLesson(join(project, "web/src/lesson"), words, lesson, first));
   return found.join("\n");
 }
@@ -203,9 +206,9 @@ function wordlessLesson(folder, words, lesson, first) {
     for (const [, key] of text.matchAll(/"([\w-]+(?:\.[\w-]+)+)"/g)) exact.add(key);
   }
   for (const key of Object.keys(lesson)) {
-    if (key in first) found.push(`en-lesson.json says ${key}, which en.json says already`);
+    if (key in first) found.push(`en-lesson.json or en-play.json says ${key}, which en.json says already`);
     if (!exact.has(key) && ![...starts].some((start) => key.startsWith(start)))
-      found.push(`en-lesson.json: no element of the lesson asks for ${key}`);
+      found.push(`en-lesson.json or en-play.json: no element of the lesson asks for ${key}`);
   }
   return found;
 }

@@ -2,6 +2,7 @@
 //   kv-capacity.js                      classic script that holds all: kernel, elements, styles, English words
 //   kv-capacity-more.js                 what it loads when somebody asks: full kernel, own models, engines, logs
 //   kv-capacity-lesson.js               the lesson's elements, loaded when one of their tags comes near the view
+//   kv-capacity-play.js                 likewise: paging, quiz and interview
 //   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers; with the same further scripts
 //   cli.mjs                             the command line
 //   index.html, embed.html, …           the site, and locales/
@@ -119,7 +120,7 @@ function writeOneFile() {
     .replace(/<script src="([^"]+)"><\/script>/g, (_tag, name) => `<script>\n${inside(name)}</script>`)
     // What a page fetches later is inside too, at the end.
     .replace("</body>", () => {
-      const later = ["kv-capacity-more.js", "kv-capacity-lesson.js"];
+      const later = ["kv-capacity-more.js", "kv-capacity-lesson.js", "kv-capacity-play.js"];
       return `${later.map((name) => `<script>\n${inside(name)}</script>\n`).join("")}</body>`;
     });
   writeFileSync(join(dist, "kv-capacity.html"), page);
@@ -138,15 +139,20 @@ export async function buildSite() {
   mkdirSync(dist, { recursive: true });
   await bundle(esbuild, "classic.ts", "kv-capacity.js", { format: "iife" });
   await bundle(esbuild, "more/classic.ts", "kv-capacity-more.js", { format: "iife" });
-  const external = ["./kv-capacity-more.mjs", "./kv-capacity-lesson.mjs"];
+  const external = ["more", "lesson", "play"].map((name) => `./kv-capacity-${name}.mjs`);
   await bundle(esbuild, "module.ts", "kv-capacity.mjs", { format: "esm", external });
   await bundle(esbuild, "more/module.ts", "kv-capacity-more.mjs", { format: "esm" });
-  await bundle(esbuild, "lesson/all.ts", "kv-capacity-lesson.js", { format: "iife" });
-  await bundle(esbuild, "lesson/all.ts", "kv-capacity-lesson.mjs", {
-    format: "esm",
-    external: ["./kv-capacity.mjs"],
-    banner: { js: 'import "./kv-capacity.mjs";' },
-  });
+  for (const [entry, name] of [
+    ["lesson/all.ts", "kv-capacity-lesson"],
+    ["lesson/play.ts", "kv-capacity-play"],
+  ]) {
+    await bundle(esbuild, entry, `${name}.js`, { format: "iife" });
+    await bundle(esbuild, entry, `${name}.mjs`, {
+      format: "esm",
+      external: ["./kv-capacity.mjs"],
+      banner: { js: 'import "./kv-capacity.mjs";' },
+    });
+  }
   await bundle(esbuild, "cli.ts", "cli.mjs", {
     format: "esm",
     platform: "node",

@@ -27,7 +27,13 @@ describe("packed bytes", () => {
 
 describe("the built files", () => {
   it("are ASCII where a page's encoding could spoil them", () => {
-    for (const name of ["kv-capacity.js", "kv-capacity.mjs", "kv-capacity-lesson.js", "cli.mjs"]) {
+    for (const name of [
+      "kv-capacity.js",
+      "kv-capacity.mjs",
+      "kv-capacity-lesson.js",
+      "kv-capacity-play.js",
+      "cli.mjs",
+    ]) {
       assert.doesNotMatch(read(name), /[^\t\n -~]/, name);
     }
   });
@@ -49,7 +55,7 @@ describe("the built files", () => {
       outside.filter((url) => !url.startsWith("data:")),
       [],
     );
-    for (const name of ["kv-capacity.js", "kv-capacity-more.js", "kv-capacity-lesson.js"])
+    for (const name of ["kv-capacity.js", "kv-capacity-more.js", "kv-capacity-lesson.js", "kv-capacity-play.js"])
       assert.ok(page.includes(read(name)), name);
     for (const [, name] of read("index.html").matchAll(/rel="stylesheet" href="([^"]+)"/g))
       assert.ok(page.includes(read(name)), name);

@@ -9,7 +9,7 @@ import { Reader, until, wait } from "./reader.mjs";
 import { dist, serve } from "./site.mjs";
 
 const folder = process.env.KV_SITE ?? dist;
-const words = JSON.parse(readFileSync(join(folder, "locales/en-lesson.json"), "utf8"));
+const words = JSON.parse(readFileSync(join(folder, "locales/en-play.json"), "utf8"));
 
 const script = '<script src="kv-capacity.js"></script>';
 const html = (body, head = script) => ({

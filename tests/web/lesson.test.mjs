@@ -113,6 +113,20 @@ for (const [name, launch] of Object.entries(browsers)) {
         assert.deepEqual(await complaints(), []);
       });
 
+      it("leaves paging, quiz and interview to a script of their own", async () => {
+        const played = () => site.asked.filter((path) => path === "/kv-capacity-play.js").length;
+        const before = played();
+        await open("/far.html");
+        await until("the first script", () => within(() => Boolean(customElements.get("kv-capacity"))));
+        await wait(400);
+        assert.equal(played(), before);
+        const lessons = lessonAsked();
+        await within(() => document.body.prepend(document.createElement("kv-quiz")));
+        await until("the quiz", () => within(() => Boolean(document.querySelector("kv-quiz")?.shadowRoot)));
+        assert.equal(played(), before + 1);
+        assert.equal(lessonAsked(), lessons);
+      });
+
       it("comes for a tag that is inserted later", async () => {
         const before = lessonAsked();
         await open("/late.html");

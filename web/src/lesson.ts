@@ -1,6 +1,6 @@
 /**
- * The lesson's elements come in a third script, which is loaded when one of their tags comes near the view, or at once
- * where the page's link has the state of one. It takes what it shares with the first script from here.
+ * The lesson's elements come in a third script and a fourth, each loaded when one of its tags comes near the view, or at
+ * once where the page's link has the state of one. They take what they share with the first script from here.
  */
 import base from "./base.css";
 import { adopt, announce, speechOf } from "./dom.js";
@@ -67,21 +67,24 @@ export type Kit = typeof kit;
 const KIT = Symbol.for("kv-capacity.kit.1");
 const page = globalThis as { [KIT]?: Kit };
 
-/** Watches the page for the lesson's tags. `load` fetches the third script; the first copy of the script sees to it. */
-export function provideLesson(load: () => Promise<unknown>): void {
+/** The third script, and the fourth with what there is to play with, which costs as much again in English words alone. */
+export type LessonPart = "lesson" | "play";
+const PLAY = /paging|quiz|interview/;
+
+/** Watches the page for the lesson's tags. `load` fetches a script; the first copy of the script sees to it. */
+export function provideLesson(load: (part: LessonPart) => Promise<unknown>): void {
   if (page[KIT] || !globalThis.customElements) return;
   page[KIT] = kit;
   keepSpace();
+  const loading: Partial<Record<LessonPart, Promise<unknown>>> = {};
   const near = new IntersectionObserver(
     (entries) => {
       for (const { isIntersecting, target } of entries) {
         if (!isIntersecting && !location.hash.includes(`${target.id || target.localName}.`)) continue;
-        near.disconnect();
-        load().then(
-          () => inserted.disconnect(),
-          (error) => console.warn(`kv-capacity: ${error}`),
-        );
-        return;
+        near.unobserve(target);
+        const part = PLAY.test(target.localName) ? "play" : "lesson";
+        loading[part] ??= load(part).catch((error) => console.warn(`kv-capacity: ${error}`));
+        if (loading.play && loading.lesson) inserted.disconnect();
       }
     },
     { rootMargin: "100%" },

@@ -4,5 +4,10 @@ import { provideMore } from "./more.js";
 
 // @ts-expect-error: built beside the file that this ends up in.
 provideMore(() => import("./kv-capacity-more.mjs"));
-// @ts-expect-error: likewise.
-provideLesson(() => import("./kv-capacity-lesson.mjs"));
+provideLesson((part) =>
+  part === "play"
+    ? // @ts-expect-error: likewise.
+      import("./kv-capacity-play.mjs")
+    : // @ts-expect-error: likewise.
+      import("./kv-capacity-lesson.mjs"),
+);

@@ -36,4 +36,4 @@ const beside = (name: string) => (): Promise<unknown> =>
   });
 
 provideMore(beside("kv-capacity-more.js"));
-provideLesson(beside("kv-capacity-lesson.js"));
+provideLesson((part) => beside(`kv-capacity-${part}.js`)());

@@ -1,4 +1,4 @@
-/** The third script: the lesson's elements, their styles and their English words. */
+/** The third script: the lesson's elements but those to play with, their styles and their English words. */
 import words from "../../locales/en-lesson.json";
 import { kit } from "./kit.js";
 import { KvAttention } from "./kv-attention.js";
@@ -8,9 +8,6 @@ import { KvFormula } from "./kv-formula.js";
 import { KvGrowth } from "./kv-growth.js";
 import { KvLevers } from "./kv-levers.js";
 import { KvMemory } from "./kv-memory.js";
-import { KvInterview } from "./kv-interview.js";
-import { KvPaging } from "./kv-paging.js";
-import { KvQuiz } from "./kv-quiz.js";
 
 kit.addEnglish(words);
 
@@ -22,9 +19,6 @@ const elements = {
   "kv-growth": KvGrowth,
   "kv-levers": KvLevers,
   "kv-memory": KvMemory,
-  "kv-interview": KvInterview,
-  "kv-paging": KvPaging,
-  "kv-quiz": KvQuiz,
 };
 for (const [name, element] of Object.entries(elements)) {
   if (!customElements.get(name)) customElements.define(name, element);
