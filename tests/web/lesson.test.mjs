@@ -482,6 +482,12 @@ for (const [name, launch] of Object.entries(browsers)) {
         );
         await of({ model: "llama-3.1-70b" });
         await until("GPUs", async () => /The weights alone do not fit now/.test(await sentence()));
+        await of({ model: "phi-3.5-moe" });
+        await until("weights too large, once", async () =>
+          /56 more conversations\. The weights alone do not fit now.*8 bits instead of 16, for 28 more\.$/.test(
+            await sentence(),
+          ),
+        );
         await of({ model: "deepseek-v3", gpus: "10" });
         await until("a latent", async () =>
           (await text("kv-levers", "li:nth-child(3)")).startsWith("This model has no KV heads"),
@@ -528,6 +534,32 @@ for (const [name, launch] of Object.entries(browsers)) {
         const count = String(ask({ model: "llama-3.1-8b", kv_heads: 4 }).sequences);
         await until("four heads", async () => (await rows())[1].join() === `64 KiB,${count}`);
         assert.equal(await within(() => document.querySelector("kv-attention").getAttribute("groups")), "4");
+      });
+
+      it("shows a model's own windows as they are", async () => {
+        await open("/attention.html", "kv-attention");
+        const windows = () =>
+          insideOf("kv-attention", (root) => {
+            const [about] = root.querySelectorAll(".variants li:nth-child(5).own .about");
+            return about?.textContent ?? "";
+          });
+        for (const model of ["gemma-3-27b", "gpt-oss-20b"]) {
+          await within((model) => document.querySelector("kv-attention").setAttribute("model", model), model);
+          const { sequences, model: shape } = ask({ model });
+          const full = shape.layers.reduce((sum, run) => sum + (run.kind === "full" ? run.count : 0), 0);
+          await until(`the windows of ${model}`, async () =>
+            (await windows()).startsWith(`${full} of ${shape.layer_count} layers keep every token`),
+          );
+          assert.ok((await windows()).endsWith(`: as ${shape.name} is`));
+          assert.equal((await rows())[4][1], String(sequences));
+        }
+      });
+
+      it("does not say of rows that an author left out that the model lacks them", async () => {
+        await open("/attention.html", "kv-attention");
+        await within(() => document.querySelector("kv-attention").setAttribute("show", "gqa mla"));
+        await until("two rows", async () => (await rows()).length === 2);
+        assert.equal(await text("kv-attention", ".sentence"), "The weights are counted the same in every row.");
       });
 
       it("shows of a latent model what can be compared", async () => {

@@ -32,6 +32,16 @@ interface Row {
   bar: HTMLElement;
 }
 
+/** Layers that keep every token. */
+const fullLayers = (plan: Answer): number =>
+  plan.model.layers.reduce((sum, { kind, count }) => sum + (kind === "full" ? count : 0), 0);
+
+/** Whether the model has windows of its own, all of one length, beside nothing but full attention. */
+function ownWindows(plan: Answer): boolean {
+  const windows = new Set(plan.model.layers.filter(({ kind }) => kind === "window").map((run) => run.window));
+  return windows.size === 1 && plan.model.layers.every(({ kind }) => kind === "full" || kind === "window");
+}
+
 export class KvAttention extends LessonElement {
   static readonly observedAttributes = attributes("show", "groups");
   static override readonly css = css;
@@ -116,6 +126,7 @@ export class KvAttention extends LessonElement {
       case "mla":
         return made([{ count: layers, kind: "latent", latent_width: LATENT }]);
       case "window": {
+        if (ownWindows(plan)) return request;
         if (!heads) return null;
         const { kv_heads = 1, key_width = 1, value_width = key_width } = heads;
         const shape = { kv_heads, key_width, value_width };
@@ -158,14 +169,16 @@ export class KvAttention extends LessonElement {
       const isOwn =
         variant === "mla"
           ? own?.kind === "latent" && own.latent_width === LATENT
-          : variant !== "window" && own?.kind === "full" && own.kv_heads === kv_heads;
+          : variant === "window"
+            ? ownWindows(plan)
+            : own?.kind === "full" && own.kv_heads === kv_heads;
       row.item.classList.toggle("own", isOwn);
       const values = {
         n: kv_heads,
         query: plan.model.query_heads ?? 0,
         layers: answer.model.layer_count,
-        full: first?.count ?? 0,
-        window: WINDOW,
+        full: fullLayers(answer),
+        window: answer.model.layers.find((run) => run.kind === "window")?.window ?? WINDOW,
         latent: LATENT,
       };
       const about = this.word(`attention.${variant}.about`, values);
@@ -183,12 +196,13 @@ export class KvAttention extends LessonElement {
     this.#groups.value = String(at);
     this.#groups.style.setProperty("--filled", `${(100 * at) / Math.max(this.#shares.length - 1, 1)}%`);
     mark(this.#groups, "aria-valuetext", this.word("attention.gqa.about", { query, n: kvHeads }));
-    this.#explain(plan, answers);
+    this.#explain(plan, answers, this.#request("mha", plan, request) !== null);
   }
 
   /** Query heads above, and under them the notebooks that they share: their area is what a token costs. */
   #draw(picture: SVGSVGElement, variant: Variant, query: number, kvHeads: number, answer: Answer): void {
-    const drawn = `${variant} ${query} ${kvHeads}`;
+    const share = variant === "window" ? fullLayers(answer) / answer.model.layer_count : 1;
+    const drawn = `${variant} ${query} ${kvHeads} ${share}`;
     if (picture.dataset.drawn === drawn) return;
     picture.dataset.drawn = drawn;
     const books = variant === "mla" ? 1 : Math.min(kvHeads, query);
@@ -205,23 +219,27 @@ export class KvAttention extends LessonElement {
       { length: query },
       (_, i) => `M${at(i) - r} ${HEAD_Y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
     ).join("");
-    const notebook = (share: number) =>
+    const notebook = (part: number) =>
       Array.from({ length: books }, (_, i) => {
         const x = (i + 0.5) * (WIDTH / books) - wide / 2;
-        return `M${x} ${BOOK_Y}h${wide}v${BOOK_HEIGHT * share}h${-wide}z`;
+        return `M${x} ${BOOK_Y}h${wide}v${BOOK_HEIGHT * part}h${-wide}z`;
       }).join("");
     picture.replaceChildren(
       svg("path", { class: "threads", d: threads }),
       svg("path", { class: "query", d: dots }),
       ...(variant === "window" ? [svg("path", { class: "book once", d: notebook(1) })] : []),
-      svg("path", { class: "book", d: notebook(variant === "window" ? 1 / ONE_IN : 1) }),
+      svg("path", { class: "book", d: notebook(share) }),
     );
   }
 
-  #explain(plan: Answer, answers: Map<Variant, Answer>): void {
+  /** `shared`: whether the model has heads to share out, whatever rows are shown. */
+  #explain(plan: Answer, answers: Map<Variant, Answer>, shared: boolean): void {
     const [mha, gqa] = [answers.get("mha"), answers.get("gqa")];
     if (!mha || !gqa) {
-      sayRich(this.#sentence, this.speech.stretches("attention.other", { model: plan.model.name }));
+      sayRich(
+        this.#sentence,
+        this.speech.stretches(shared ? "attention.weights" : "attention.other", { model: plan.model.name }),
+      );
       return;
     }
     sayRich(

@@ -173,7 +173,8 @@ export class KvLevers extends LessonElement {
       model: plan.model.name,
     };
     const because = (lever: Lever) => {
-      if (lever === "gpus") return plan.limit === "weights_do_not_fit" ? "levers.why.gpus-weights" : "levers.why.gpus";
+      if (plan.limit === "weights_do_not_fit") return "levers.why.no-room";
+      if (lever === "gpus") return "levers.why.gpus";
       const equals = [...gains.values()].filter((gain) => gain === gains.get(lever)).length - 1;
       return equals > 0 ? "levers.why.equals" : `levers.why.${lever}`;
     };
@@ -181,7 +182,8 @@ export class KvLevers extends LessonElement {
     const free = best === "gpus" ? strongest("gpus") : null;
     if (free) {
       const { name, pull } = this.#rows[free];
-      keys.push("levers.free", because(free));
+      keys.push("levers.free");
+      if (!keys.includes(because(free))) keys.push(because(free));
       Object.assign(values, pull?.values, { free: name.textContent ?? "", m: gains.get(free) ?? 0 });
     }
     const parts = keys.flatMap((key) => [...this.speech.stretches(key, values), { text: " ", strong: false }]);
