@@ -291,7 +291,7 @@ for (const [name, launch] of Object.entries(browsers)) {
         );
         for (const other of ["100 people, 8192 tokens", "8k for 100", "100"]) {
           await wish("1 at 1");
-          await told(/^1 conversation of 1 token fit/);
+          await told(/^1 conversation of 1 token fits as it is/);
           await wish(other);
           await told(/^100 conversations of 8,192 tokens do not fit/);
         }
@@ -304,7 +304,9 @@ for (const [name, launch] of Object.entries(browsers)) {
           return plan?.deployment.gpus === 2 && plan;
         });
         assert.equal(plan.sequences, 119);
-        await told(/^100 conversations of 8,192 tokens fit as it is, and 119 would/);
+        await told(/^100 conversations of 8,192 tokens fit as it is: there is room for 119/);
+        await wish("1 user at 1M");
+        await told(/^1 conversation of 1,048,576 tokens does not fit/);
         await wish("100 users at 32k");
         await told(/do not fit: as it is, 29 do/);
         const longer = await choose(1, () => {
@@ -317,7 +319,8 @@ for (const [name, launch] of Object.entries(browsers)) {
       it("asks again where a wish says nothing", async () => {
         await fresh();
         await open("wish");
-        for (const typed of ["many people", "32k", "0 users", "99999999999999999999 users at 8k", "2.5 users at 8k"]) {
+        const nothing = ["many people", "32k", "0 users", "99999999999999999999 users at 8k", "2.5 users at 8k"];
+        for (const typed of [...nothing, "-35 users", "\u22123 users", "1k users at 8k", "1M users at 8k", "on H100"]) {
           await wish(typed);
           await until(`a complaint at ${typed}`, async () => /^Write how many/.test(await text(".wish .problem")));
           assert.equal(await text(".wish .sentence"), "");

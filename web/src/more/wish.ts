@@ -13,14 +13,27 @@ interface Amount {
   thousands: boolean;
 }
 
-/** The numbers of a wish: the one with a k is the context, else the second one. */
+/** Tokens of 1M, in k. */
+const K_IN_M = 1024;
+
+/**
+ * The numbers of a wish: the one with a k or an M is the context, else the second one. A number behind a minus or a letter
+ * is none of them, and conversations are not counted in k.
+ */
 export function readWish(speech: Speech, typed: string): { sequences?: Amount; context?: Amount } {
-  const found = typed.normalize("NFKC").matchAll(/(\d(?:[\d.,'\u2019\u066b\u066c]*\d)?)\s?(k(?![\p{L}]))?/giu);
-  const amounts = [...found].map(([, digits = "", k]) => ({ value: speech.parse(digits), thousands: k !== undefined }));
+  const found = typed
+    .normalize("NFKC")
+    .matchAll(/(?<![\p{L}\d.,\u2212-])(\d(?:[\d.,'\u2019\u066b\u066c]*\d)?)\s?([km](?!\p{L}))?/giu);
+  const amounts = [...found].map(([, digits = "", unit = ""]) => {
+    const value = speech.parse(digits);
+    const millions = /m/i.test(unit) && typeof value === "number";
+    return { value: millions ? value * K_IN_M : value, thousands: unit !== "" };
+  });
   const [first, second] = amounts;
   if (!first) return {};
   if (!second) return first.thousands ? { context: first } : { sequences: first };
-  const turned = first.thousands && !second.thousands;
+  if (first.thousands && second.thousands) return {};
+  const turned = first.thousands;
   return turned ? { sequences: second, context: first } : { sequences: first, context: second };
 }
 
