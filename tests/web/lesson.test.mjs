@@ -572,6 +572,20 @@ for (const [name, launch] of Object.entries(browsers)) {
         const count = String(ask({ model: "deepseek-v3", gpus: 10 }).sequences);
         await until("one row", async () => JSON.stringify(await rows()) === JSON.stringify([["68.6 KiB", count]]));
       });
+
+      it("changes only the layers of a hybrid that attend", async () => {
+        await open("/attention.html", "kv-attention");
+        await within(() => {
+          const attention = document.querySelector("kv-attention");
+          attention.setAttribute("model", "jamba-1.5-mini");
+          attention.setAttribute("gpus", "2");
+          attention.setAttribute("show", "mla");
+        });
+        const { layers } = ask({ model: "jamba-1.5-mini" }).model;
+        assert.equal(layers.find(({ kind }) => kind === "full").count, 4);
+        // 4 layers × 576 values × 2 bytes.
+        await until("the row", async () => (await rows())[0]?.[0] === "4.5 KiB");
+      });
     });
 
     describe("<kv-memory>", () => {

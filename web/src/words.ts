@@ -113,8 +113,8 @@ export class Speech {
     const group = literal(part("group").trim() || "\u00a0");
     const decimal = literal(part("decimal") || ".");
     let plain = typed.normalize("NFKC").replace(/\s/g, "");
-    // Separators count only where they stand as they should: "81,92" is not 8192.
-    if (new RegExp(`^[+-]?\\d{1,3}(?:(?:${group}\\d{2,3})*${group}\\d{3})?(${decimal}\\d+)?$`).test(plain)) {
+    // Separators count only where they stand as they should: "81,92" is not 8192, and "0,192" not 192.
+    if (new RegExp(`^[+-]?(\\d{1,3}|[1-9]\\d{0,2}(${group}\\d{2,3})*${group}\\d{3})(${decimal}\\d+)?$`).test(plain)) {
       plain = plain.replace(new RegExp(group, "g"), "").replace(new RegExp(decimal), ".");
     }
     return numeral(plain) ?? typed;

@@ -18,6 +18,8 @@ const GROUPS = 8;
 const LATENT = 512 + 64;
 /** One layer in six sees everything, the others a window: the pattern of Gemma 3. */
 const [WINDOW, ONE_IN] = [1024, 6];
+/** Kinds of layers that no way of sharing heads changes. */
+const OTHER_KINDS = ["recurrent", "none", "shared", "cross"];
 
 /** The picture's units: across for the whole width, and down. */
 const [WIDTH, HEAD_Y, BOOK_Y, BOOK_HEIGHT, HEIGHT] = [640, 10, 36, 22, 60];
@@ -118,10 +120,17 @@ export class KvAttention extends LessonElement {
   #request(variant: Variant, plan: Answer, request: Request): Request | null {
     const query = plan.model.query_heads;
     const heads = plan.model.layers.find((run) => run.kv_heads);
-    const layers = plan.model.layer_count;
+    // Only what attends is changed: states, and layers that keep nothing, stay as they are.
+    const kept = plan.model.layers.filter((run) => OTHER_KINDS.includes(run.kind));
+    const layers = plan.model.layers.reduce((sum, run) => sum + (kept.includes(run) ? 0 : run.count), 0);
+    if (layers === 0) return null;
     const { model: _, config: __, kv_heads: ___, ...rest } = request;
     const known = plan.weight_bytes === null ? {} : { weight_bytes: plan.weight_bytes };
-    const made = (runs: LayerRun[]): Request => ({ ...rest, ...known, model: { name: plan.model.name, layers: runs } });
+    const made = (runs: LayerRun[]): Request => ({
+      ...rest,
+      ...known,
+      model: { name: plan.model.name, layers: [...runs, ...kept] },
+    });
     switch (variant) {
       case "mla":
         return made([{ count: layers, kind: "latent", latent_width: LATENT }]);
