@@ -5,6 +5,18 @@
 
 namespace kvcap {
 
+Label memory_kind_name(MemoryKind kind) noexcept {
+  switch (kind) {
+    case kUsed: return "used";
+    case kPrefix: return "prefix";
+    case kReserved: return "reserved";
+    case kLastPage: return "last_page";
+    case kFragmentation: return "fragmentation";
+    case kFree: return "free";
+  }
+  return "free";
+}
+
 PagingServer::PagingServer(const PagingSetup& setup, PagingPolicy policy)
     : setup_(setup),
       policy_(policy),
@@ -159,7 +171,7 @@ std::vector<PagingStretch> PagingServer::stretches() const {
   const u32 next_block = waiting_.empty() ? smallest : block_pages(waiting_.front());
 
   std::vector<PagingStretch> out;
-  const auto put = [&](Label kind, u32 owner, u32 tokens) {
+  const auto put = [&](MemoryKind kind, u32 owner, u32 tokens) {
     if (tokens == 0) return;
     if (!out.empty() && out.back().kind == kind && out.back().owner == owner) {
       out.back().tokens += tokens;

@@ -150,15 +150,15 @@ void write_memory(json::Writer& out, const PagingServer& server, const Question&
   const auto stretches = server.stretches();
   const u64 all = u64{question.setup.pages} * question.setup.page_tokens;
   out.key("totals").begin_object();
-  for (const Label kind : kMemoryKinds) {
+  for (const MemoryKind kind : kMemoryKinds) {
     u64 tokens = 0;
     for (const auto& one : stretches) tokens += one.kind == kind ? one.tokens : 0;
-    out.key(kind).begin_object().key("tokens").number(tokens);
+    out.key(memory_kind_name(kind)).begin_object().key("tokens").number(tokens);
     out.key("share").decimal(Wide{tokens} * 1'000'000 / all).end_object();
   }
   out.end_object().key("stretches").begin_array();
   for (const auto& one : stretches) {
-    out.begin_object().key("kind").text(one.kind).key("owner").number(one.owner);
+    out.begin_object().key("kind").text(memory_kind_name(one.kind)).key("owner").number(one.owner);
     out.key("tokens").number(one.tokens).end_object();
   }
   out.end_array();

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "plan_helpers.hpp"
@@ -35,10 +36,10 @@ PagingSetup some_setup(u32 seed) {
   return setup;
 }
 
-u64 total(const PagingServer& server, Label kind = nullptr) {
+u64 total(const PagingServer& server, std::optional<MemoryKind> kind = {}) {
   u64 tokens = 0;
   for (const auto& one : server.stretches()) {
-    if (kind == nullptr || one.kind == kind) tokens += one.tokens;
+    if (!kind || one.kind == *kind) tokens += one.tokens;
   }
   return tokens;
 }
@@ -47,7 +48,8 @@ u64 total(const PagingServer& server, Label kind = nullptr) {
 std::string seen(const PagingServer& server) {
   Text text;
   text << server.running() << "/" << server.waiting() << "/" << server.finished() << "/" << server.preempted();
-  for (const auto& one : server.stretches()) text << " " << one.kind << one.owner << ":" << one.tokens;
+  for (const auto& one : server.stretches())
+    text << " " << memory_kind_name(one.kind) << one.owner << ":" << one.tokens;
   return text.take();
 }
 
@@ -306,8 +308,8 @@ TEST_CASE("drawn lengths have the means that they are named for") {
 
 TEST_CASE("a golden run: ShareGPT's lengths, a prefix of 128 tokens, 8,192 tokens of memory") {
   static constexpr const char* kFigures[] = {"running", "waiting", "finished", "preempted", "spared_tokens",
-                                             kUsed,     kPrefix,   kReserved,  kLastPage,   kFragmentation,
-                                             kFree,     "peak",    "last_step"};
+                                             "used",    "prefix",  "reserved", "last_page", "fragmentation",
+                                             "free",    "peak",    "last_step"};
   const struct {
     u64 step;
     std::size_t server;

@@ -33,19 +33,24 @@ struct PagingSetup {
   std::vector<Conversation> conversations;  ///< in order of arrival
 };
 
-/// What memory is for, as it stands in an answer. Over a server these add up to all of it.
-inline constexpr Label kUsed = "used";                    ///< rows that were written, the common prefix's apart
-inline constexpr Label kPrefix = "prefix";                ///< rows of the common prefix, each copy of it
-inline constexpr Label kReserved = "reserved";            ///< set aside for an answer that may become as long
-inline constexpr Label kLastPage = "last_page";           ///< the rest of a page that is being filled
-inline constexpr Label kFragmentation = "fragmentation";  ///< holes in which the next block does not fit
-inline constexpr Label kFree = "free";
-inline constexpr Label kMemoryKinds[] = {kUsed, kPrefix, kReserved, kLastPage, kFragmentation, kFree};
+/// What memory is for. Over a server these add up to all of it.
+enum MemoryKind : unsigned char {
+  kUsed,           ///< rows that were written, the common prefix's apart
+  kPrefix,         ///< rows of the common prefix, each copy of it
+  kReserved,       ///< set aside for an answer that may become as long
+  kLastPage,       ///< the rest of a page that is being filled
+  kFragmentation,  ///< holes in which the next block does not fit
+  kFree,
+};
+inline constexpr MemoryKind kMemoryKinds[] = {kUsed, kPrefix, kReserved, kLastPage, kFragmentation, kFree};
+
+/// The kind as it stands in an answer, e.g. "last_page".
+[[nodiscard]] Label memory_kind_name(MemoryKind kind) noexcept;
 
 /// A stretch of memory, in its order.
 struct PagingStretch {
-  Label kind = kFree;  ///< one of kMemoryKinds
-  u32 owner = 0;       ///< 1 + position in `conversations`; 0: nobody, or all who refer to the prefix
+  MemoryKind kind = kFree;
+  u32 owner = 0;  ///< 1 + position in `conversations`; 0: nobody, or all who refer to the prefix
   u32 tokens = 0;
 };
 
