@@ -6,6 +6,7 @@
 #include "kvcap/deployment.hpp"
 #include "kvcap/engine.hpp"
 #include "kvcap/json.hpp"
+#include "letters.hpp"
 #include "table.hpp"
 
 namespace kvcap {
@@ -122,12 +123,6 @@ std::string_view take_until(std::string_view& text, char end) noexcept {
   const std::string_view taken(text.data(), length);
   text.remove_prefix(length);
   return taken;
-}
-
-constexpr char lower(char c) noexcept { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool same_letters(std::string_view a, std::string_view b) noexcept {
-  return std::ranges::equal(a, b, [](char x, char y) { return lower(x) == lower(y); });
 }
 
 /// Takes the next word of a name whose words are joined by dashes, passing over those that tell a tuned model from its

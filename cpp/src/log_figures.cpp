@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "letters.hpp"
+
 namespace kvcap::log {
 
 using enum Field;
@@ -17,8 +19,6 @@ const Found* least(const std::vector<const Found*>& values) {
   }
   return best;
 }
-
-constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
 

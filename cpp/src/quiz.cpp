@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kvcap/catalogue.hpp"
+#include "letters.hpp"
 #include "quiz.hpp"
 #include "reader.hpp"
 
@@ -220,11 +221,6 @@ struct UnitName {
 
 constexpr u64 power_of(u64 base, unsigned power) noexcept { return power == 0 ? 1 : base * power_of(base, power - 1); }
 
-bool same_letters(std::string_view a, std::string_view b) noexcept {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
-  return std::ranges::equal(a, b, [&](char x, char y) { return lower(x) == lower(y); });
-}
-
 /// Reads "KiB", "MB", "bits", "k" … Letter case counts only where a b after a capital is a bit ("Gb"): people write
 /// "gb" for bytes.
 std::optional<UnitName> read_unit(std::string_view text, Unit unit) {
@@ -274,8 +270,7 @@ Result<Wide> read_number(const Value& value) {
 /// Whether `answer` billionths are as near to `value` as the tolerance asks for.
 bool matches(Wide answer, Wide value, Tolerance tolerance) noexcept {
   const Wide scaled = value * kOne;
-  // A share of a size is counted in fractions; of a count in whole numbers.
-  const Wide apart = std::max(tolerance.of(value) * kOne, Wide{0});
+  const Wide apart = tolerance.of(value) * kOne;
   return answer + apart >= scaled && answer <= scaled + apart;
 }
 

@@ -26,10 +26,13 @@ constexpr CacheChoice kChoices[] = {
     {EngineId::tensorrt_llm, {"bf16", "fp8", "nvfp4"}, "TensorRT-LLM: quantised KV cache"},
 };
 
-/// Whole conversations of the wished length; 0 where the engine refuses.
-Wide sequences_of(const Request& request, const std::optional<WeightBytes>& weights, const Deployment& on) {
-  const auto reserved = reserve_with(request, weights, on, request.context);
+/// Whole conversations of what an engine answers; 0 where it refuses.
+Wide sequences_of(const Result<Reservation>& reserved) {
   return reserved && reserved->weights_fit ? reserved->sequences : 0;
+}
+
+Wide sequences_of(const Request& request, const std::optional<WeightBytes>& weights, const Deployment& on) {
+  return sequences_of(reserve_with(request, weights, on, request.context));
 }
 
 Wide bytes_of(const Request& request) {
@@ -120,7 +123,7 @@ Result<std::string> answer(const json::Value& question, const Features& features
   const auto reserved = reserve_with(*request, *weights, request->deployment, request->context);
   if (!reserved) return std::unexpected(reserved.error());
 
-  const Wide now = sequences_of(*request, *weights, request->deployment);
+  const Wide now = sequences_of(reserved);
   const auto gpus = fewest_gpus(*request, *weights, wanted);
   const auto longest = Search(*request, *weights, wanted).longest_context();
   json::Writer out;
