@@ -189,7 +189,8 @@ export function wordless(project) {
  */
 function wordlessLesson(folder, words, lesson, first) {
   const found = [];
-  const sources = readdirSync(folder).filter((name) => name.endsWith(".ts"));
+  // The steps of a derivation are worded where the calculator can reach them too.
+  const sources = [...readdirSync(folder).filter((name) => name.endsWith(".ts")), "../steps.ts"];
   const exact = new Set();
   const starts = new Set();
   for (const file of sources) {

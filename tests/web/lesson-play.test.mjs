@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 import { browsers } from "./browsers.mjs";
-import { Reader, until, wait } from "./reader.mjs";
-import { dist, serve } from "./site.mjs";
+import { until, wait } from "./reader.mjs";
+import { dist } from "./site.mjs";
+import { visit } from "./visit.mjs";
 
 const folder = process.env.KV_SITE ?? dist;
 const words = JSON.parse(readFileSync(join(folder, "locales/en-play.json"), "utf8"));
@@ -65,21 +66,14 @@ function temptation(code) {
 for (const [name, launch] of Object.entries(browsers)) {
   describe(name, { timeout: 600_000 }, () => {
     let site;
-    let browser;
     let page;
     let reader;
+    let close;
 
     before(async () => {
-      site = await serve(undefined, PAGES);
-      browser = await launch();
-      page = await browser.page();
-      reader = new Reader(page);
-      await page.resize(1280, 1000);
+      ({ site, page, reader, close } = await visit(launch, PAGES));
     });
-    after(async () => {
-      await browser?.close();
-      await site?.close();
-    });
+    after(() => close?.());
 
     const within = (fn, ...args) => page.evaluate(fn, ...args);
     const open = async (path, tag, hash = "") => {

@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 import { browsers } from "./browsers.mjs";
-import { Reader, until, wait } from "./reader.mjs";
-import { dist, serve } from "./site.mjs";
+import { until, wait } from "./reader.mjs";
+import { dist } from "./site.mjs";
+import { visit } from "./visit.mjs";
 
 /** The command line's answer: the same kernel, asked without a page. */
 function ask(request) {
@@ -55,21 +56,14 @@ const PAGES = {
 for (const [name, launch] of Object.entries(browsers)) {
   describe(name, { timeout: 600_000 }, () => {
     let site;
-    let browser;
     let page;
     let reader;
+    let close;
 
     before(async () => {
-      site = await serve(undefined, PAGES);
-      browser = await launch();
-      page = await browser.page();
-      reader = new Reader(page);
-      await page.resize(1280, 1000);
+      ({ site, page, reader, close } = await visit(launch, PAGES));
     });
-    after(async () => {
-      await browser?.close();
-      await site?.close();
-    });
+    after(() => close?.());
 
     const within = (fn, ...args) => page.evaluate(fn, ...args);
     const loaded = (tag) =>
@@ -294,6 +288,8 @@ for (const [name, launch] of Object.entries(browsers)) {
         for (const layers of ["0", "-3", "1e30", ""]) {
           await within((layers) => document.querySelector("kv-formula").setAttribute("layers", layers), layers);
           await until(`a refusal of ${layers}`, async () => (await text("kv-formula", ".problem")) !== "");
+          // No product of other numbers stands beside it.
+          assert.equal(await text("kv-formula", ".result"), "");
           await within(() => document.querySelector("kv-formula").removeAttribute("layers"));
           await until("none", async () => (await text("kv-formula", ".problem")) === "");
         }
@@ -585,6 +581,25 @@ for (const [name, launch] of Object.entries(browsers)) {
         assert.equal(layers.find(({ kind }) => kind === "full").count, 4);
         // 4 layers × 576 values × 2 bytes.
         await until("the row", async () => (await rows())[0]?.[0] === "4.5 KiB");
+        // Its heads are those of the layers that have some: a brought model may begin with others.
+        const config = readFileSync(new URL("../data/configs/jamba-period.json", import.meta.url), "utf8");
+        const { query_heads, layers: own } = ask({ config }).model;
+        assert.equal(own[0].kind, "recurrent");
+        await within((config) => {
+          const attention = document.querySelector("kv-attention");
+          attention.removeAttribute("model");
+          attention.setAttribute("config", config);
+          attention.setAttribute("show", "mha gqa");
+        }, config);
+        const grouped = own.find(({ kv_heads }) => kv_heads).kv_heads;
+        const about = () =>
+          insideOf("kv-attention", (root) =>
+            [...root.querySelectorAll("li:not([hidden]) .about")].map((node) => node.textContent),
+          );
+        await until("both rows", async () => (await about()).length === 2);
+        const [plain, groups] = await about();
+        assert.match(plain, new RegExp(`${query_heads} query heads, ${query_heads} KV heads`));
+        assert.match(groups, new RegExp(`from ${grouped} KV heads`));
       });
     });
 

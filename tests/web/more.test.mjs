@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { browsers } from "./browsers.mjs";
-import { Reader, until, wait } from "./reader.mjs";
-import { dist, serve } from "./site.mjs";
+import { until, wait } from "./reader.mjs";
+import { dist } from "./site.mjs";
+import { visit } from "./visit.mjs";
 
 const logs = fileURLToPath(new URL("../data/logs/", import.meta.url));
 
@@ -198,22 +199,17 @@ for (const [name, launch] of Object.entries(browsers)) {
   describe(name, { timeout: 600_000 }, () => {
     let site;
     let hub;
-    let browser;
     let page;
     let reader;
+    let close;
 
     before(async () => {
-      site = await serve(undefined, AUTHORED);
       hub = await startHub();
-      browser = await launch();
-      page = await browser.page();
-      reader = new Reader(page);
-      await page.resize(1280, 1000);
+      ({ site, page, reader, close } = await visit(launch, AUTHORED));
     });
     after(async () => {
-      await browser?.close();
+      await close?.();
       await hub?.close();
-      await site?.close();
     });
 
     const fresh = (path = "/embed.html") => reader.open(`${site.origin}${path}?${Math.random()}`);

@@ -3,8 +3,9 @@ import assert from "node:assert/strict";
 import { pathToFileURL } from "node:url";
 import { after, before, describe, it } from "node:test";
 import { browsers } from "./browsers.mjs";
-import { Reader, until, wait } from "./reader.mjs";
-import { dist, serve } from "./site.mjs";
+import { until, wait } from "./reader.mjs";
+import { dist } from "./site.mjs";
+import { visit } from "./visit.mjs";
 
 // The textbook, once more and by hand: what the page has to show is computed here from the shapes alone.
 const GPU = 80_000_000_000n;
@@ -73,21 +74,14 @@ const PAGES = {
 for (const [name, launch] of Object.entries(browsers)) {
   describe(name, { timeout: 600_000 }, () => {
     let site;
-    let browser;
     let page;
     let reader;
+    let close;
 
     before(async () => {
-      site = await serve(undefined, PAGES);
-      browser = await launch();
-      page = await browser.page();
-      reader = new Reader(page);
-      await page.resize(1280, 1000);
+      ({ site, page, reader, close } = await visit(launch, PAGES));
     });
-    after(async () => {
-      await browser?.close();
-      await site?.close();
-    });
+    after(() => close?.());
 
     /** The table comes when a reader does. */
     const tableInView = () =>

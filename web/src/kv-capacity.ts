@@ -3,13 +3,14 @@
  * the kernel's answer and computes no bytes of its own.
  */
 import base from "./base.css";
-import type { Answer, Catalogue, Failure, Kernel, Request, Term } from "./contract.js";
+import type { Answer, Catalogue, Failure, Kernel, Request } from "./contract.js";
 import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
 import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./kernel.js";
 import css from "./kv-capacity.css";
 import { type Attached, type Host, loadMore } from "./more.js";
 import { type AuthorModel, authorModels, authorModelsIn } from "./own-models.js";
 import { fromText, KEYS, type Key, toText } from "./request-text.js";
+import { stepItem } from "./steps.js";
 import { stopsUpTo } from "./stops.js";
 import { addEnglish, numeral, type Speech, type Stretch, type Values } from "./words.js";
 
@@ -1027,30 +1028,7 @@ export class KvCapacity extends Base {
   }
 
   #showSteps(plan: Answer): void {
-    const speech = this.#speech;
-    const kind = (name: string) => (speech.has(`kind.${name}`) ? speech.text(`kind.${name}`) : "");
-    const worded = (value: number, of: string) => {
-      const v = speech.number(value, 6);
-      if (speech.has(`of.${of}`)) return speech.text(`of.${of}`, { v, n: value });
-      return kind(of) ? speech.text("of-kind", { v, kind: kind(of) }) : v;
-    };
-    const term = (one: Term) => [one.op && `${one.op} `, h("i", { class: one.of }, worded(one.value, one.of)), " "];
-    this.#steps.replaceChildren(
-      ...plan.derivation.map((step) => {
-        const name = speech.has(`step.${step.name}`) ? speech.text(`step.${step.name}`) : step.name;
-        const part = kind(step.part) && speech.text("of-kind", { v: "", kind: kind(step.part) });
-        const result = worded(step.value, step.unit);
-        return h(
-          "li",
-          {},
-          h("span", {}, name + part),
-          ...step.terms.flatMap(term),
-          "= ",
-          h("strong", {}, result),
-          ...(step.rounded_down ? [`, ${speech.text("rounded-down")}`] : []),
-        );
-      }),
-    );
+    this.#steps.replaceChildren(...plan.derivation.map((step) => stepItem(this.#speech, step)));
   }
 
   #showNotes(plan: Answer): void {

@@ -67,7 +67,7 @@ export type Kit = typeof kit;
 const KIT = Symbol.for("kv-capacity.kit.1");
 const page = globalThis as { [KIT]?: Kit };
 
-/** The third script, and the fourth with what there is to play with, which costs as much again in English words alone. */
+/** The third script, and the fourth with what there is to play with, which no reader needs at first. */
 export type LessonPart = "lesson" | "play";
 const PLAY = /paging|quiz|interview/;
 

@@ -362,6 +362,11 @@ export abstract class LessonElement extends HTMLElement {
     kit.announce(text);
   }
 
+  /** Announces what a node says, once the state is shown. */
+  protected tellOf(node: HTMLElement): void {
+    queueMicrotask(() => this.announce(node.textContent ?? ""));
+  }
+
   #copyButton(): HTMLElement {
     const name = h("span", {}, this.word("link.copy"));
     const button = h("button", { type: "button", class: "plain copy" }, name);

@@ -34,6 +34,9 @@ interface Row {
   bar: HTMLElement;
 }
 
+/** The first layers that have KV heads; a hybrid may begin with others. */
+const headed = (plan?: Answer): LayerRun | undefined => plan?.model.layers.find((run) => run.kv_heads);
+
 /** Layers that keep every token. */
 const fullLayers = (plan: Answer): number =>
   plan.model.layers.reduce((sum, { kind, count }) => sum + (kind === "full" ? count : 0), 0);
@@ -113,13 +116,13 @@ export class KvAttention extends LessonElement {
   }
 
   #tell(): void {
-    queueMicrotask(() => this.announce(this.#sentence.textContent ?? ""));
+    this.tellOf(this.#sentence);
   }
 
   /** A variant's request; null where the model has no such variant. */
   #request(variant: Variant, plan: Answer, request: Request): Request | null {
     const query = plan.model.query_heads;
-    const heads = plan.model.layers.find((run) => run.kv_heads);
+    const heads = headed(plan);
     // Only what attends is changed: states, and layers that keep nothing, stay as they are.
     const kept = plan.model.layers.filter((run) => OTHER_KINDS.includes(run.kind));
     const layers = plan.model.layers.reduce((sum, run) => sum + (kept.includes(run) ? 0 : run.count), 0);
@@ -173,8 +176,7 @@ export class KvAttention extends LessonElement {
       const answer = answers.get(variant);
       row.item.hidden = !answer;
       if (!answer) continue;
-      const [first] = answer.model.layers;
-      const kv_heads = first?.kv_heads ?? 1;
+      const kv_heads = headed(answer)?.kv_heads ?? 1;
       const isOwn =
         variant === "mla"
           ? own?.kind === "latent" && own.latent_width === LATENT
@@ -199,7 +201,7 @@ export class KvAttention extends LessonElement {
     }
     const query = plan.model.query_heads ?? 0;
     this.#shares = Array.from({ length: query }, (_, i) => i + 1).filter((heads) => query % heads === 0);
-    const kvHeads = answers.get("gqa")?.model.layers[0]?.kv_heads ?? 1;
+    const kvHeads = headed(answers.get("gqa"))?.kv_heads ?? 1;
     const at = Math.max(this.#shares.indexOf(kvHeads), 0);
     this.#groups.max = String(this.#shares.length - 1);
     this.#groups.value = String(at);
@@ -218,7 +220,7 @@ export class KvAttention extends LessonElement {
     const step = WIDTH / query;
     const at = (head: number) => (head + 0.5) * step;
     const bookAt = (head: number) => (Math.floor((head * books) / query) + 0.5) * (WIDTH / books);
-    const { key_width = 128, value_width = 128 } = answer.model.layers[0] ?? {};
+    const { key_width = 128, value_width = 128 } = headed(answer) ?? {};
     // A latent is as wide as the numbers in it, beside a head's key and value.
     const relative = variant === "mla" ? LATENT / (key_width + value_width) : 1;
     const wide = Math.max(0.8 * step * relative, THINNEST_BOOK);
@@ -256,7 +258,7 @@ export class KvAttention extends LessonElement {
       this.speech.stretches("attention.sentence", {
         model: plan.model.name,
         query: plan.model.query_heads ?? 0,
-        heads: gqa.model.layers[0]?.kv_heads ?? 0,
+        heads: headed(gqa)?.kv_heads ?? 0,
         mha: this.size(mha, "kv_bytes_per_token"),
         gqa: this.size(gqa, "kv_bytes_per_token"),
         n: mha.sequences ?? 0,

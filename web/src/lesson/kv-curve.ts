@@ -464,11 +464,10 @@ export class KvCurve extends LessonElement {
     const { color, fontFamily } = getComputedStyle(this);
     const names = this.#lines.map((line, i) => {
       const y = this.#height + 24 * i + 8;
-      const stroke = from[0] ? this.#strokeOf(i) : {};
       return svg(
         "g",
         {},
-        svg("path", { d: `M${MARGIN.left} ${y}h28`, ...stroke }),
+        svg("path", { d: `M${MARGIN.left} ${y}h28`, ...this.#strokeOf(i) }),
         svg(
           "text",
           { x: MARGIN.left + 40, y: y + 5, fill: color, "font-size": "13px", "font-family": fontFamily },

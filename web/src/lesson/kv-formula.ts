@@ -192,7 +192,7 @@ export class KvFormula extends LessonElement {
   }
 
   #tell(): void {
-    queueMicrotask(() => this.announce(this.#sentence.textContent ?? ""));
+    this.tellOf(this.#sentence);
   }
 
   protected show(): void {
@@ -244,6 +244,7 @@ export class KvFormula extends LessonElement {
         : this.word("formula.mixed", { model: base.model.name, n: own.layers, layers: base.model.layer_count }),
     );
     if (plan) this.#showResult(plan);
+    else for (const node of [this.#result, this.#bytes, this.#sentence]) say(node, "");
   }
 
   #read(text: string): unknown {

@@ -5,16 +5,15 @@
  */
 import type { Answer } from "../contract.js";
 import { h, mark, say, sayRich } from "../nodes.js";
-import { attributes, LessonElement } from "./element.js";
+import { attributes } from "./element.js";
 import css from "./kv-growth.css";
-import { button, field, offerModels, still, svg } from "./parts.js";
+import { field, offerModels, svg } from "./parts.js";
+import { SteppedElement } from "./stepped.js";
 
-/** Milliseconds a token, about as fast as a person reads along. */
-const PACE = 650;
 /** Kinds of layers that keep something for every token. */
 const GROWING = new Set(["full", "window", "chunked", "latent", "compressed"]);
 
-export class KvGrowth extends LessonElement {
+export class KvGrowth extends SteppedElement {
   static readonly observedAttributes = attributes("step", "prompt", "answer");
   static override readonly css = css;
 
@@ -26,9 +25,6 @@ export class KvGrowth extends LessonElement {
   #count!: HTMLElement;
   #sentence!: HTMLElement;
   #scrub!: HTMLInputElement;
-  #play!: HTMLButtonElement;
-  #forward!: HTMLButtonElement;
-  #timer: ReturnType<typeof setInterval> | undefined;
   #drawn = "";
 
   /** The tokens of prompt and answer. */
@@ -43,30 +39,30 @@ export class KvGrowth extends LessonElement {
     return step === 0 ? 0 : this.#texts().prompt.length + step - 1;
   }
 
-  get #last(): number {
+  /** About as fast as a person reads along. */
+  protected readonly pace = 650;
+
+  protected get last(): number {
     return 1 + this.#texts().answer.length;
   }
 
-  get #step(): number {
-    return Math.min(this.whole("step", 0), this.#last);
+  protected get step(): number {
+    return Math.min(this.whole("step", 0), this.last);
   }
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.pause();
+  protected strides(): { playing: number; byHand: number } {
+    return { playing: 1, byHand: 1 };
+  }
+
+  protected get told(): HTMLElement {
+    return this.#sentence;
   }
 
   protected build(): Node[] {
-    this.#model = this.modelSelect(() => this.#tell());
+    this.#model = this.modelSelect(() => this.tell());
     this.#scrub = h("input", { type: "range", min: "0", step: "1", autocomplete: "off" });
-    this.#scrub.addEventListener("input", () => this.#go(this.#scrub.valueAsNumber));
-    this.#scrub.addEventListener("change", () => this.#tell());
-    this.#play = button(this.word("growth.play"), () => (this.#timer ? this.pause() : this.play()), "button first");
-    this.#forward = button(this.word("growth.step"), () => {
-      this.pause();
-      this.#go(this.#step === this.#last ? 0 : this.#step + 1);
-      this.#tell();
-    });
+    this.#scrub.addEventListener("input", () => this.go(this.#scrub.valueAsNumber));
+    this.#scrub.addEventListener("change", () => this.tell());
     this.#tokens = h("ol", { class: "tokens", role: "list", "aria-label": this.word("growth.tokens") });
     this.#grid = svg("svg", { class: "grid", preserveAspectRatio: "none", "aria-hidden": "true" });
     this.#layers = h("span");
@@ -83,7 +79,7 @@ export class KvGrowth extends LessonElement {
         "div",
         { class: "row" },
         field(this.word("model"), this.#model, "model"),
-        h("div", { class: "buttons" }, this.#play, this.#forward),
+        h("div", { class: "buttons" }, ...this.stepButtons()),
         scrub,
       ),
       h(
@@ -99,55 +95,25 @@ export class KvGrowth extends LessonElement {
     ];
   }
 
-  /** Runs through the steps, from the start once the end is reached. */
-  play(): void {
-    if (this.#timer || still()) return;
-    if (this.#step === this.#last) this.#go(0);
-    say(this.#play, this.word("growth.pause"));
-    this.#timer = setInterval(() => {
-      this.#go(this.#step + 1);
-      if (this.#step === this.#last) this.pause();
-    }, PACE);
-  }
-
-  pause(): void {
-    if (!this.#timer) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    say(this.#play, this.word("growth.play"));
-    this.#tell();
-  }
-
-  #go(step: number): void {
-    mark(this, "step", String(step));
-  }
-
-  /** Says the state once it is shown. */
-  #tell(): void {
-    queueMicrotask(() => this.announce(this.#sentence.textContent ?? ""));
-  }
-
   protected show(): void {
     const request = this.request;
-    const step = this.#step;
+    const step = this.step;
     const held = this.#held(step);
     const plan = this.ask({ ...request, context: Math.max(held, 1) });
     const whole = this.ask(request);
     if (!plan || !whole) return;
     offerModels(this.#model, this.catalogue, plan, this.speech);
     this.#draw(plan, held);
-    this.#scrub.max = String(this.#last);
+    this.#scrub.max = String(this.last);
     this.#scrub.value = String(step);
-    const part = this.#last === 0 ? 0 : step / this.#last;
-    this.#scrub.style.setProperty("--filled", `${100 * part}%`);
+    this.#scrub.style.setProperty("--filled", `${(100 * step) / this.last}%`);
     mark(this.#scrub, "aria-valuetext", this.word("tokens", { n: held }));
-    this.#play.hidden = still();
-    say(this.#forward, this.word(step === this.#last ? "growth.again" : "growth.step"));
+    this.showStepButtons(this.word("growth.step"));
     const size = held === 0 ? this.word("growth.nothing") : this.size(plan, "kv_bytes_per_sequence");
     say(this.#size, size);
     say(this.#count, this.word("growth.count", { n: held }));
     const { prompt, answer } = this.#texts();
-    const phase = step === 0 ? "empty" : step === 1 ? "prefill" : step < this.#last ? "decode" : "done";
+    const phase = step === 0 ? "empty" : step === 1 ? "prefill" : step < this.last ? "decode" : "done";
     const values = {
       n: prompt.length,
       layers: plan.model.layer_count,

@@ -3,7 +3,7 @@
  * it, in the calculator that `for` names or here, and can be undone. The attributes are the request's.
  */
 import type { Answer, Request } from "../contract.js";
-import { h, mark, say, sayRich } from "../nodes.js";
+import { h, say, sayRich } from "../nodes.js";
 import type { Values } from "../words.js";
 import { attributes, LessonElement, type RequestKey } from "./element.js";
 import css from "./kv-levers.css";
@@ -145,7 +145,6 @@ export class KvLevers extends LessonElement {
       bar.style.inlineSize = `${(100 * Math.max(gain ?? 0, 0)) / most}%`;
       say(added, gain === undefined ? "" : this.word("levers.added", { n: gain }));
     }
-    mark(this.#undo, "hidden", null);
     this.#undo.disabled = this.#done.length === 0;
     this.#explain(plan, gains);
   }

@@ -11,8 +11,9 @@ import { field, offerModels } from "./parts.js";
 const DEFAULT_ENGINE: EngineId = "vllm";
 /** An engine budgets on what a card really has, so the card is one that there is. */
 const DEFAULT_GPU = "h100-sxm-80gb";
-/** The weights, the cache, and what each kind of part looks like. */
-const LOOKS: Record<string, string> = { weights: "weights", cache: "cache", left: "left", reserve: "reserve" };
+/** Kinds of parts with a look of their own, which all others share. */
+const LOOKS = new Set(["weights", "cache", "left", "reserve"]);
+const look = (kind: string): string => (LOOKS.has(kind) ? kind : "part");
 
 interface Bar {
   name: HTMLElement;
@@ -34,7 +35,7 @@ export class KvMemory extends LessonElement {
   #set!: HTMLElement;
 
   protected build(): Node[] {
-    const tell = () => queueMicrotask(() => this.announce(this.#sentence.textContent ?? ""));
+    const tell = () => this.tellOf(this.#sentence);
     const select = (key: "engine" | "gpu") => {
       const control = h("select", { autocomplete: "off" });
       control.addEventListener("change", () => {
@@ -119,7 +120,7 @@ export class KvMemory extends LessonElement {
     const segments = plan.memory?.segments ?? [];
     at.bar.replaceChildren(
       ...segments.map(({ kind, share }) => {
-        const segment = h("div", { class: `segment ${LOOKS[kind] ?? "part"}` });
+        const segment = h("div", { class: `segment ${look(kind)}` });
         segment.style.inlineSize = `${100 * share}%`;
         return segment;
       }),
@@ -130,7 +131,7 @@ export class KvMemory extends LessonElement {
         return h(
           "li",
           {},
-          h("span", { class: `swatch ${LOOKS[kind] ?? "part"}`, "aria-hidden": "true" }),
+          h("span", { class: `swatch ${look(kind)}`, "aria-hidden": "true" }),
           h("span", {}, this.word(key, { n: plan.sequences ?? 0 })),
           h("strong", {}, this.speech.reading(reading, "three")),
         );

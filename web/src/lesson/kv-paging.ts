@@ -6,12 +6,12 @@
  */
 import type { MemoryKind, PagingServer, PagingState } from "../contract.js";
 import { h, mark, say, sayRich } from "../nodes.js";
-import { attributes, LessonElement } from "./element.js";
+import { attributes } from "./element.js";
 import css from "./kv-paging.css";
-import { button, field, still, svg } from "./parts.js";
+import { field, svg } from "./parts.js";
+import { SteppedElement } from "./stepped.js";
 
-/** Milliseconds a picture while it plays, and pictures of a whole run. */
-const PACE = 60;
+/** Pictures of a whole run that plays. */
 const PICTURES = 700;
 /** Steps of the button that goes on by hand. */
 const STRIDE = 20;
@@ -35,7 +35,7 @@ interface Side {
   line: SVGPathElement;
 }
 
-export class KvPaging extends LessonElement {
+export class KvPaging extends SteppedElement {
   static readonly observedAttributes = attributes(
     "step",
     "lengths",
@@ -55,17 +55,27 @@ export class KvPaging extends LessonElement {
   #now!: SVGPathElement;
   #most!: HTMLElement;
   #scrub!: HTMLInputElement;
-  #play!: HTMLButtonElement;
-  #forward!: HTMLButtonElement;
   #memory!: HTMLElement;
   #sentence!: HTMLElement;
-  #timer: ReturnType<typeof setInterval> | undefined;
   #last = 0;
   #charted = "";
 
-  override disconnectedCallback(): void {
-    super.disconnectedCallback();
-    this.pause();
+  protected readonly pace = 60;
+
+  protected get step(): number {
+    return this.whole("step", 0);
+  }
+
+  protected get last(): number {
+    return this.#last;
+  }
+
+  protected strides(): { playing: number; byHand: number } {
+    return { playing: Math.max(1, Math.round(this.#last / PICTURES)), byHand: STRIDE };
+  }
+
+  protected get told(): HTMLElement {
+    return this.#sentence;
   }
 
   protected build(): Node[] {
@@ -74,7 +84,7 @@ export class KvPaging extends LessonElement {
       for (const [value, name] of choices) control.append(h("option", { value }, name));
       control.addEventListener("change", () => {
         mark(this, key, control.value);
-        this.#tell();
+        this.tell();
       });
       return control;
     };
@@ -92,14 +102,8 @@ export class KvPaging extends LessonElement {
       page: select("page", tokens(1, 8, 16, 32, 64, 128, 256)),
     };
     this.#scrub = h("input", { type: "range", min: "0", step: "1", autocomplete: "off" });
-    this.#scrub.addEventListener("input", () => this.#go(this.#scrub.valueAsNumber));
-    this.#scrub.addEventListener("change", () => this.#tell());
-    this.#play = button(this.word("growth.play"), () => (this.#timer ? this.pause() : this.play()), "button first");
-    this.#forward = button("", () => {
-      this.pause();
-      this.#go(this.#step >= this.#last ? 0 : this.#step + STRIDE);
-      this.#tell();
-    });
+    this.#scrub.addEventListener("input", () => this.go(this.#scrub.valueAsNumber));
+    this.#scrub.addEventListener("change", () => this.tell());
     this.#memory = h("p", { class: "about memory" });
     this.#sentence = h("p", { class: "sentence" });
     this.#sides = new Map(SIDES.map((policy) => [policy, this.#side(policy)]));
@@ -130,7 +134,7 @@ export class KvPaging extends LessonElement {
         h("p", { class: "axis" }, h("span", {}, this.word("paging.chart")), this.#most),
         this.#chart,
         scrub,
-        h("div", { class: "buttons" }, this.#play, this.#forward),
+        h("div", { class: "buttons" }, ...this.stepButtons()),
       ),
       this.#sentence,
       h("p", { class: "about" }, this.word("paging.paper")),
@@ -174,39 +178,6 @@ export class KvPaging extends LessonElement {
     );
   }
 
-  get #step(): number {
-    return this.whole("step", 0);
-  }
-
-  /** Plays from where it is, or from the start once the end is reached. */
-  play(): void {
-    if (this.#timer || still()) return;
-    if (this.#step >= this.#last) this.#go(0);
-    say(this.#play, this.word("growth.pause"));
-    const stride = Math.max(1, Math.round(this.#last / PICTURES));
-    this.#timer = setInterval(() => {
-      this.#go(Math.min(this.#step + stride, this.#last));
-      if (this.#step >= this.#last) this.pause();
-    }, PACE);
-  }
-
-  pause(): void {
-    if (!this.#timer) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    say(this.#play, this.word("growth.play"));
-    this.#tell();
-  }
-
-  #go(step: number): void {
-    mark(this, "step", String(step));
-  }
-
-  /** Says the state once it is shown. */
-  #tell(): void {
-    queueMicrotask(() => this.announce(this.#sentence.textContent ?? ""));
-  }
-
   /** The question as the attributes have it; what is no number stays text, which C++ refuses by field. */
   #question(): Record<string, unknown> {
     const out: Record<string, unknown> = {};
@@ -248,7 +219,7 @@ export class KvPaging extends LessonElement {
     if (!plan || !this.#chartRuns(question)) return;
     const state = this.#simulate(question);
     if (!state) return;
-    const step = Math.min(this.#step, this.#last);
+    const step = Math.min(this.step, this.#last);
     const [blocks, pages, shared] = state.servers;
     const prefix = Number(question.prefix_tokens ?? 0);
     for (const [policy, server] of [
@@ -285,8 +256,7 @@ export class KvPaging extends LessonElement {
     this.#scrub.style.setProperty("--filled", `${(100 * step) / Math.max(this.#last, 1)}%`);
     mark(this.#scrub, "aria-valuetext", this.word("paging.step", { step, last: this.#last }));
     mark(this.#now, "d", `M${step} 0V1e3`);
-    this.#play.hidden = still();
-    say(this.#forward, this.word(step >= this.#last ? "growth.again" : "paging.forward", { n: STRIDE }));
+    this.showStepButtons(this.word("paging.forward", { n: STRIDE }));
   }
 
   #tellStep(state: PagingState, step: number, prefix: number): void {

@@ -1,6 +1,7 @@
 /** What <kv-quiz> and <kv-interview> share: questions as a reader sees them, and the field for an answer. */
 import type { Failure, LayerRun, QuizItem, QuizQuestion, QuizVerdict, Reading, Step } from "../contract.js";
 import { h, mark, say } from "../nodes.js";
+import { stepItem } from "../steps.js";
 import type { Speech, Values } from "../words.js";
 import { kit } from "./kit.js";
 import { button } from "./parts.js";
@@ -102,32 +103,8 @@ export function givenList(speech: Speech, item: QuizItem): HTMLElement {
 
 /** The way to the answer, with the numbers in place. */
 export function stepList(speech: Speech, steps: Step[]): HTMLElement {
-  const kind = (name: string) => (speech.has(`kind.${name}`) ? speech.text(`kind.${name}`) : "");
-  const worded = (value: number, of: string) => {
-    const v = speech.number(value, 6);
-    if (speech.has(`of.${of}`)) return speech.text(`of.${of}`, { v, n: value });
-    return kind(of) ? speech.text("of-kind", { v, kind: kind(of) }) : v;
-  };
-  return h(
-    "ol",
-    { class: "steps", role: "list" },
-    ...steps.map((step) =>
-      h(
-        "li",
-        {},
-        h(
-          "span",
-          {},
-          speech.text(`step.${step.name}`) +
-            (kind(step.part) && speech.text("of-kind", { v: "", kind: kind(step.part) })),
-        ),
-        `${step.terms.map((one) => (one.op && `${one.op} `) + worded(one.value, one.of)).join(" ")} = `,
-        h("strong", {}, worded(step.value, step.unit)),
-        ...(step.rounded_down ? [`, ${speech.text("rounded-down")}`] : []),
-        ...(step.name === "fewest_gpus" ? [`, ${speech.text("quiz.rounded-up")}`] : []),
-      ),
-    ),
-  );
+  const more = (step: Step) => (step.name === "fewest_gpus" ? `, ${speech.text("quiz.rounded-up")}` : "");
+  return h("ol", { class: "steps", role: "list" }, ...steps.map((step) => stepItem(speech, step, more(step))));
 }
 
 /** Marks an answer: a verdict, or why there is none. */

@@ -1,5 +1,6 @@
 /** What would it take? A wish such as "100 users at 32k", and the three ways to it. */
 import type { Failure, WishAnswer } from "../contract.js";
+import { requestText } from "../kernel.js";
 import type { Host } from "../more.js";
 import { h } from "../nodes.js";
 import type { Speech, Stretch } from "../words.js";
@@ -68,8 +69,7 @@ export function wishes(host: Host): Part {
     const { sequences, context } = readWish(speech, input.value);
     const question: Record<string, unknown> = { request: host.request, sequences: sequences?.value };
     if (context) question[context.thousands ? "context_k" : "context"] = context.value;
-    const text = JSON.stringify(question, (_key, value) => (typeof value === "bigint" ? String(value) : value));
-    return JSON.parse(host.kernel.instance.wish?.(text) ?? "null") as WishAnswer | Failure | null;
+    return JSON.parse(host.kernel.instance.wish?.(requestText(question)) ?? "null") as WishAnswer | Failure | null;
   }
 
   function tell(found: WishAnswer): Stretch[] {
@@ -126,9 +126,7 @@ export function wishes(host: Host): Part {
   }
 
   function show(): void {
-    const key = JSON.stringify([input.value, host.request], (_key, value) =>
-      typeof value === "bigint" ? String(value) : value,
-    );
+    const key = requestText([input.value, host.request]);
     if (key === shown) return;
     shown = key;
     const nothing = input.value.trim() === "";
