@@ -70,7 +70,21 @@ describe("words", () => {
         assert.equal(words.speechFor(tag).parse(text), value, `${tag}: ${text}`);
       }
     }
-    for (const text of ["", "81,92", "1,2,3", "8k", "0x20", "NaN", "Infinity", "--1", "1-", "8192 tokens", "१"]) {
+    for (const text of [
+      "",
+      "81,92",
+      "0,192",
+      "012,345",
+      "1,2,3",
+      "8k",
+      "0x20",
+      "NaN",
+      "Infinity",
+      "--1",
+      "1-",
+      "8192 tokens",
+      "१",
+    ]) {
       assert.equal(english.parse(text), text, text);
     }
     assert.equal(english.parse("9007199254740993"), 9007199254740993n);
