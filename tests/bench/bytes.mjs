@@ -96,14 +96,7 @@ const difference = (a, b) => ({ raw: a.raw - b.raw, gzip: a.gzip - b.gzip, brotl
 /** What the first script would save without each part; what is left is the element. */
 export async function measureParts() {
   const esbuild = await import("esbuild");
-  const built = async (plugins) => {
-    const { outputFiles } = await bundle(esbuild, "classic.ts", "kv-capacity.js", {
-      format: "iife",
-      write: false,
-      plugins,
-    });
-    return weigh(outputFiles[0].contents);
-  };
+  const built = async (plugins) => weigh(await bundle(esbuild, "classic.ts", { format: "iife", plugins }));
   const whole = await built([]);
   const found = [];
   for (const one of parts) found.push({ part: one.part, ...difference(whole, await built([without(one)])) });
