@@ -157,7 +157,8 @@ export function wordless(project) {
   const play = read("en-play.json");
   const lesson = { ...play, ...read("en-lesson.json") };
   const twofold = Object.keys(play).filter((key) => play[key] !== lesson[key]);
-  const words = { ...first, ...read("en-more.json"), ...lesson };
+  const more = read("en-more.json");
+  const words = { ...first, ...more, ...lesson };
   const found = [];
   for (const { name, keys, files, patterns, bare } of kinds) {
     let any = false;
@@ -179,6 +180,9 @@ export function wordless(project) {
     found.push(`the option "${option}" of ${file} has no sentence: option.${option} in web/locales`);
   }
   for (const key of twofold) found.push(`en-play.json and en-lesson.json differ in ${key}`);
+  // Words that come later take the place of those that are there.
+  for (const key of Object.keys(more))
+    if (key in first || key in lesson) found.push(`en-more.json says ${key}, which another file says already`);
   found.push(...wordlessLesson(join(project, "web/src/lesson"), words, lesson, first));
   return found.join("\n");
 }

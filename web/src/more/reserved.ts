@@ -199,7 +199,7 @@ export function reservation(host: Host): Part {
     const all = plan.deployment.tensor_parallel * plan.deployment.pipeline_parallel;
     return table(
       words("gpu-by-gpu-caption", { n: plan.deployment.data_parallel, shown: plan.ranks.length, all }),
-      ["gpu-number", "holds-head", "per-sequence"].map((key) => words(key)),
+      ["gpu-number", "holds-head", "holds-sequence"].map((key) => words(key)),
       plan.ranks.map((rank) =>
         row(
           [
