@@ -7,8 +7,7 @@ import type { Answer, Catalogue, Failure, Kernel, Request } from "./contract.js"
 import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
 import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./kernel.js";
 import css from "./kv-capacity.css";
-import { type Attached, type Host, loadMore } from "./more.js";
-import { type AuthorModel, authorModels, authorModelsIn } from "./own-models.js";
+import { type Attached, type AuthorModel, type Host, loadMore } from "./more.js";
 import { fromText, KEYS, type Key, toText } from "./request-text.js";
 import { stepItem } from "./steps.js";
 import { stopsUpTo } from "./stops.js";
@@ -96,6 +95,7 @@ export class KvCapacity extends Base {
   #authored = new Map<string, AuthorModel>();
   #further: Promise<Attached> | null = null;
   #attached: Attached | null = null;
+  #reading: Promise<void> | undefined;
   #lacking = false;
   #furtherStyles: string[] = [];
 
@@ -203,11 +203,14 @@ export class KvCapacity extends Base {
     this.#readModels();
   }
 
+  /** Whether a page's author gave models; the second script reads them. */
   #readModels(): void {
-    const all = [...authorModelsIn(this), ...authorModels(this.#given)];
-    this.#authored = new Map(all.map((one) => [one.id, one]));
-    if (this.#built) this.#offer();
-    this.#queue();
+    if (!this.#given && !this.#authored.size && !this.querySelector(":scope > script")) return;
+    this.#reading = loadMore().then((more) => {
+      this.#authored = new Map(more.authored(this, this.#given).map((one) => [one.id, one]));
+      if (this.#built) this.#offer();
+      this.#queue();
+    }, this.#lack);
   }
 
   static {
@@ -291,7 +294,7 @@ export class KvCapacity extends Base {
       this.#base.className = "kv";
       this.#announceReady();
     };
-    const later = this.#update();
+    const later = this.#reading ? this.#reading.then(() => this.#update()) : this.#update();
     if (later) later.then(shown);
     else shown();
   };
@@ -338,7 +341,9 @@ export class KvCapacity extends Base {
       if (answer.error.field === "model" && document.readyState === "loading") {
         // Its author may still name the model, further down in the page.
         return new Promise((resolve) => {
-          document.addEventListener("DOMContentLoaded", () => resolve(this.#update(settled)), { once: true });
+          const again = () => this.#update(settled);
+          const read = () => resolve(this.#reading ? this.#reading.then(again) : again());
+          document.addEventListener("DOMContentLoaded", read, { once: true });
         });
       }
       this.#failure = answer.error;
@@ -411,12 +416,11 @@ export class KvCapacity extends Base {
   }
 
   /** The second script did not come: the answer is then the first kernel's refusal. */
-  #lack = (error: unknown): Promise<void> | undefined => {
+  #lack = (error: unknown): void => {
     this.#lacking = true;
     console.warn(`kv-capacity: ${error}`);
     this.#update();
     if (!this.#failure) say(this.#problem, this.#speech.text("more-missing"));
-    return undefined;
   };
 
   #host(): Host {

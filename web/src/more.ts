@@ -2,7 +2,7 @@
  * The second script, loaded when somebody asks for what it holds: the full kernel, and the parts of the calculator for
  * one's own models, engines and start-up logs.
  */
-import type { Answer, Catalogue, Failure, Kernel, Request, WasmInstance } from "./contract.js";
+import type { Answer, Catalogue, Failure, Kernel, ModelObject, Request, WasmInstance } from "./contract.js";
 import { KernelError } from "./kernel.js";
 import type { Speech } from "./words.js";
 
@@ -37,9 +37,19 @@ export interface Attached {
   search(): void;
 }
 
+/** A model of a page's author. */
+export interface AuthorModel {
+  id: string;
+  name: string;
+  model?: ModelObject;
+  config?: object | string;
+}
+
 export interface More {
   kernel(): Promise<WasmInstance> | WasmInstance;
   attach(host: Host): Attached;
+  /** Models in an element's child scripts and in its property `models`. */
+  authored(element: Element, models: unknown): AuthorModel[];
   /** English words for what the full kernel says beyond the core's. */
   words: Partial<Record<string, string>>;
 }

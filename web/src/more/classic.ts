@@ -5,5 +5,6 @@ import { compile } from "../kernel.js";
 import { announceMore } from "../more.js";
 import words from "../../locales/en-more.json";
 import { attach } from "./attach.js";
+import { authored } from "./authored.js";
 
-announceMore({ kernel: async () => create({ wasm: await compile(bytes()) }), attach, words });
+announceMore({ kernel: async () => create({ wasm: await compile(bytes()) }), attach, authored, words });

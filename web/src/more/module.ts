@@ -5,10 +5,12 @@ import { compile } from "../kernel.js";
 import { announceMore } from "../more.js";
 import words from "../../locales/en-more.json";
 import { attach } from "./attach.js";
+import { authored } from "./authored.js";
 
 announceMore({
   kernel: async () =>
     create({ wasm: await compile(await bytesOf(new URL("./kv-capacity-more.wasm", import.meta.url))) }),
   attach,
+  authored,
   words,
 });

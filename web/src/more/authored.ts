@@ -2,14 +2,8 @@
  * Models that a page's author adds: one object or a list, each `{"id", "name", "layers": […]}`, `{"id", "name",
  * "config": {…}}` or a whole config.json.
  */
-import type { ModelObject } from "./contract.js";
-
-export interface AuthorModel {
-  id: string;
-  name: string;
-  model?: ModelObject;
-  config?: object | string;
-}
+import type { ModelObject } from "../contract.js";
+import type { AuthorModel } from "../more.js";
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
@@ -24,7 +18,7 @@ function asAuthorModel(given: unknown, position: number): AuthorModel | undefine
 }
 
 /** What the `models` property was given; what is no model is left out with a warning for the author. */
-export function authorModels(given: unknown): AuthorModel[] {
+function authorModels(given: unknown): AuthorModel[] {
   if (given === undefined || given === null) return [];
   return [given].flat().flatMap((one, i) => {
     const model = asAuthorModel(one, i + 1);
@@ -35,7 +29,7 @@ export function authorModels(given: unknown): AuthorModel[] {
 }
 
 /** Those in child scripts of type application/json. */
-export function authorModelsIn(element: Element): AuthorModel[] {
+function authorModelsIn(element: Element): AuthorModel[] {
   return [...element.querySelectorAll<HTMLScriptElement>(':scope > script[type="application/json"]')].flatMap(
     (script) => {
       try {
@@ -46,4 +40,9 @@ export function authorModelsIn(element: Element): AuthorModel[] {
       }
     },
   );
+}
+
+/** All models that the author of a page gave to an element. */
+export function authored(element: Element, given: unknown): AuthorModel[] {
+  return [...authorModelsIn(element), ...authorModels(given)];
 }
