@@ -79,7 +79,7 @@ export function givenList(speech: Speech, item: QuizItem): HTMLElement {
     let shown = value === undefined ? (text ?? "") : speech.number(value, 6);
     if (name === "kv" || name === "weights") shown = speech.text("format", { bits: value ?? 0, id: text ?? "" });
     if (name.endsWith("parameters") && value)
-      shown = speech.text("quiz.billions", { n: speech.number(value / 1e9, 2) });
+      shown = speech.text("quiz.billions", { n: Math.round(value / 1e7) / 100 });
     // Many a name has the size in it.
     if (reading && !/\dGB|\d GB/.test(shown))
       shown = speech.text("quiz.gpu", { name: shown, size: speech.reading(reading) });
