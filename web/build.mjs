@@ -5,7 +5,8 @@
 //   kv-capacity-play.js                 likewise: paging, quiz and interview
 //   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers; with the same further scripts
 //   cli.mjs                             the command line
-//   index.html, embed.html, …           the site, and locales/
+//   index.html, embed.html, embed.js, … the site, and locales/
+//   oembed.json                         what a page that embeds links by oEmbed reads
 //   kv-capacity.html                    the site's first page with everything inside, for disks and mail
 import { spawnSync } from "node:child_process";
 import {
@@ -119,39 +120,70 @@ function copyPages() {
   }
 }
 
-/** The site's first page with its script and styles inside. */
-function writeOneFile() {
+/** The scripts that a page fetches later. */
+const LATER = ["kv-capacity-more.js", "kv-capacity-lesson.js", "kv-capacity-play.js"];
+
+/** A page of the site with its scripts and styles inside, and at the end what it would fetch later. */
+function oneFile(name) {
   const inside = (name) => {
     const text = readFileSync(join(dist, name), "utf8");
     if (/<\/(script|style)|<!--/i.test(text))
       throw new Failure(`${name} cannot stand inside a page: it would end its tag.`);
     return text;
   };
-  const page = readFileSync(join(dist, "index.html"), "utf8")
+  return readFileSync(join(dist, name), "utf8")
+    .replace(/ *<link rel="alternate"[^>]*>\n/g, "")
     .replace(/<link rel="stylesheet" href="([^"]+)" \/>/g, (_tag, name) => `<style>\n${inside(name)}</style>`)
     .replace(/<script src="([^"]+)"><\/script>/g, (_tag, name) => `<script>\n${inside(name)}</script>`)
-    // What a page fetches later is inside too, at the end.
-    .replace("</body>", () => {
-      const later = ["kv-capacity-more.js", "kv-capacity-lesson.js", "kv-capacity-play.js"];
-      return `${later.map((name) => `<script>\n${inside(name)}</script>\n`).join("")}</body>`;
-    });
-  writeFileSync(join(dist, "kv-capacity.html"), page);
+    .replace("</body>", () => `${LATER.map((name) => `<script>\n${inside(name)}</script>\n`).join("")}</body>`);
+}
+
+/** How large a frame is before it is told the height of what it shows, in pixels. */
+const FRAME = { width: 720, height: 900 };
+
+/**
+ * What oEmbed 1.0 asks of a rich resource, as a file: https://oembed.com. `site` is the address that the files will have;
+ * without it addresses are relative, which serves only pages of the same folder.
+ */
+function writeOembed(site) {
+  const title = "KV capacity: how many conversations fit?";
+  const source = `${site}embed.html`;
+  const { width, height } = FRAME;
+  const html = `<iframe class="kv-capacity" src="${source}" title="${title}" sandbox="allow-scripts allow-downloads" allow="clipboard-write" width="${width}" height="${height}" style="border: 0"></iframe>`;
+  const answer = { version: "1.0", type: "rich", title, provider_name: "KV Capacity", html, width, height };
+  if (site) answer.provider_url = site;
+  writeFileSync(join(dist, "oembed.json"), `${JSON.stringify(answer, null, 2)}\n`);
+  for (const name of ["index.html", "embed.html"]) {
+    const page = readFileSync(join(dist, name), "utf8");
+    writeFileSync(join(dist, name), page.replace('href="oembed.json"', `href="${site}oembed.json"`));
+  }
+}
+
+/** The address of a folder, as `--site` names it; "" when nobody says. */
+function siteOf(args) {
+  const at = args.indexOf("--site");
+  if (at < 0) return "";
+  const text = args[at + 1] ?? "";
+  if (!/^https?:\/\/[^\s"<>?#]+\/$/.test(text) || !URL.canParse(text))
+    throw new Failure(`--site ${text} is not the address of a folder, such as https://example.org/kv/`);
+  return new URL(text).href;
 }
 
 /** Builds the kernels and the site. */
-export async function build() {
+export async function build(site = "") {
   buildPreset("wasm");
-  await buildSite();
+  await buildSite(site);
 }
 
-/** Builds the site from kernels that are built. */
-export async function buildSite() {
+/** Builds the site from kernels that are built. `site` is the address of the folder that it will be served from. */
+export async function buildSite(site = "") {
   const esbuild = await import("esbuild");
   rmSync(dist, { recursive: true, force: true });
   mkdirSync(dist, { recursive: true });
   const write = async (entry, output, options) =>
     writeFileSync(join(dist, output), await bundle(esbuild, entry, options));
   await write("classic.ts", "kv-capacity.js", { format: "iife" });
+  await write("embed.ts", "embed.js", { format: "iife" });
   await write("more/classic.ts", "kv-capacity-more.js", { format: "iife" });
   const external = ["more", "lesson", "play"].map((name) => `./kv-capacity-${name}.mjs`);
   await write("module.ts", "kv-capacity.mjs", { format: "esm", external });
@@ -176,13 +208,15 @@ export async function buildSite() {
   copyFileSync(join(kernels, "kernel.wasm"), join(dist, "kv-capacity.wasm"));
   copyFileSync(join(kernels, "kernel_full.wasm"), join(dist, "kv-capacity-more.wasm"));
   copyPages();
-  writeOneFile();
+  writeOembed(site);
+  writeFileSync(join(dist, "kv-capacity.html"), oneFile("index.html"));
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   await runMain(async () => {
+    const site = siteOf(process.argv.slice(2));
     await setup();
-    await build();
+    await build(site);
     say(`Built ${dist}`);
   });
 }
