@@ -3,6 +3,7 @@
 //   kv-capacity-more.js                 what it loads when somebody asks: full kernel, own models, engines, logs
 //   kv-capacity-lesson.js               the lesson's elements, loaded when one of their tags comes near the view
 //   kv-capacity-play.js                 likewise: paging, quiz and interview
+//   kv-capacity-nowasm.js               full kernel as JavaScript, loaded where WebAssembly is refused
 //   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers; with the same further scripts
 //   cli.mjs                             the command line
 //   index.html, embed.html, embed.js, … the site, and locales/
@@ -50,12 +51,13 @@ export function buildPreset(preset, target = "all") {
 
 /**
  * The modules that only a build can give: "kernel:core" and "kernel:full" are the factories that Emscripten made,
- * "kernel:core.wasm" and "kernel:full.wasm" their compiled bytes.
+ * "kernel:javascript" that of the full kernel without WebAssembly, "kernel:core.wasm" and "kernel:full.wasm" the
+ * compiled bytes.
  */
 const kernelModules = {
   name: "kernels",
   setup(build) {
-    const files = { core: "kernel", full: "kernel_full" };
+    const files = { core: "kernel", full: "kernel_full", javascript: "kernel_full.js" };
     build.onResolve({ filter: /^kernel:/ }, ({ path }) => ({ path, namespace: "kernel" }));
     build.onLoad({ filter: /./, namespace: "kernel" }, ({ path }) => {
       const [, name, wasm] = path.match(/^kernel:(\w+)(\.wasm)?$/) ?? [];
@@ -84,9 +86,9 @@ const styleText = (esbuild) => ({
 
 /**
  * A script as one text. Further `plugins` come before the build's own. What esbuild has made small, Terser makes
- * smaller by another 1.5 % after brotli.
+ * smaller by another 1.5 % after brotli, unless `terse` is false.
  */
-export async function bundle(esbuild, entry, { plugins = [], ...options }) {
+export async function bundle(esbuild, entry, { plugins = [], terse = true, ...options }) {
   const { outputFiles } = await esbuild.build({
     entryPoints: [join(web, "src", entry)],
     bundle: true,
@@ -99,6 +101,7 @@ export async function bundle(esbuild, entry, { plugins = [], ...options }) {
     ...options,
     write: false,
   });
+  if (!terse) return outputFiles[0].text;
   const { minify } = await import("terser");
   const { code } = await minify(outputFiles[0].text, {
     ecma: 2020,
@@ -121,7 +124,7 @@ function copyPages() {
 }
 
 /** The scripts that a page fetches later. */
-const LATER = ["kv-capacity-more.js", "kv-capacity-lesson.js", "kv-capacity-play.js"];
+const LATER = ["more", "lesson", "play", "nowasm"].map((name) => `kv-capacity-${name}.js`);
 
 /** A page of the site with its scripts and styles inside, and at the end what it would fetch later. */
 function oneFile(name) {
@@ -185,7 +188,7 @@ export async function buildSite(site = "") {
   await write("classic.ts", "kv-capacity.js", { format: "iife" });
   await write("embed.ts", "embed.js", { format: "iife" });
   await write("more/classic.ts", "kv-capacity-more.js", { format: "iife" });
-  const external = ["more", "lesson", "play"].map((name) => `./kv-capacity-${name}.mjs`);
+  const external = ["more.mjs", "lesson.mjs", "play.mjs", "nowasm.js"].map((name) => `./kv-capacity-${name}`);
   await write("module.ts", "kv-capacity.mjs", { format: "esm", external });
   await write("more/module.ts", "kv-capacity-more.mjs", { format: "esm" });
   for (const [entry, name] of [
@@ -199,6 +202,13 @@ export async function buildSite(site = "") {
       banner: { js: 'import "./kv-capacity.mjs";' },
     });
   }
+  await write("nowasm.ts", "kv-capacity-nowasm.js", {
+    format: "iife",
+    // Emscripten's glue asks for its own address only to find a file that this kernel does not have.
+    define: { "import.meta.url": '"file:///"' },
+    // It is loaded where little else works, and is large: Terser would take longer than all other scripts together.
+    terse: false,
+  });
   await write("cli.ts", "cli.mjs", {
     format: "esm",
     platform: "node",

@@ -26,14 +26,15 @@ configure_file(cpp/bindings/kernel.mjs ${CMAKE_BINARY_DIR}/kernel.mjs COPYONLY)
 add_library(kernel_full_objects OBJECT cpp/bindings/kernel_full.cpp cpp/bindings/no_printf.cpp)
 target_link_libraries(kernel_full_objects PUBLIC kvcap)
 target_compile_options(kernel_full_objects PRIVATE ${kernel_compile_options} -DEMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
-set(wasm_link_options -sMINIMAL_RUNTIME -sMINIMAL_RUNTIME_STREAMING_WASM_COMPILATION -sENVIRONMENT=web -sWASM_BIGINT)
-set(javascript_link_options -sWASM=0 -sWASM_BIGINT=0 -sENVIRONMENT=web,node -sINCOMING_MODULE_JS_API=[])
+set(wasm_link_options --closure=1 -sMINIMAL_RUNTIME -sMINIMAL_RUNTIME_STREAMING_WASM_COMPILATION -sENVIRONMENT=web -sWASM_BIGINT)
+# No Closure here: the site's build makes all scripts small, and of this one Closure takes off nothing more.
+set(javascript_link_options -sWASM=0 -sWASM_BIGINT=0 -sENVIRONMENT=web -sINCOMING_MODULE_JS_API=[])
 foreach(form wasm javascript)
   add_executable(kernel_full_${form})
   target_link_libraries(kernel_full_${form} PRIVATE kernel_full_objects)
   target_link_options(kernel_full_${form} PRIVATE
-    ${kernel_link_options} --closure=1 -lembind -sMODULARIZE -sEXPORT_ES6 -sDYNAMIC_EXECUTION=0 -sMALLOC=emmalloc
+    ${kernel_link_options} -lembind -sMODULARIZE -sEXPORT_ES6 -sDYNAMIC_EXECUTION=0 -sMALLOC=emmalloc
     -sTEXTDECODER=2 ${${form}_link_options})
 endforeach()
 set_target_properties(kernel_full_wasm PROPERTIES OUTPUT_NAME kernel_full SUFFIX .mjs)
-set_target_properties(kernel_full_javascript PROPERTIES OUTPUT_NAME kernel_full.js SUFFIX .mjs EXCLUDE_FROM_ALL ON)
+set_target_properties(kernel_full_javascript PROPERTIES OUTPUT_NAME kernel_full.js SUFFIX .mjs)

@@ -32,6 +32,7 @@ describe("the built files", () => {
       "kv-capacity.mjs",
       "kv-capacity-lesson.js",
       "kv-capacity-play.js",
+      "kv-capacity-nowasm.js",
       "cli.mjs",
     ]) {
       assert.doesNotMatch(read(name), /[^\t\n -~]/, name);
@@ -55,8 +56,8 @@ describe("the built files", () => {
       outside.filter((url) => !url.startsWith("data:")),
       [],
     );
-    for (const name of ["kv-capacity.js", "kv-capacity-more.js", "kv-capacity-lesson.js", "kv-capacity-play.js"])
-      assert.ok(page.includes(read(name)), name);
+    for (const name of ["", "-more", "-lesson", "-play", "-nowasm"])
+      assert.ok(page.includes(read(`kv-capacity${name}.js`)), name);
     for (const [, name] of read("index.html").matchAll(/rel="stylesheet" href="([^"]+)"/g))
       assert.ok(page.includes(read(name)), name);
   });

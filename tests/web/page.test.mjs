@@ -27,6 +27,15 @@ function byHand(model, { gpus = 1n, context = 8192n, cacheBytes = 2n } = {}) {
 
 const host = "kv-capacity";
 
+const NO_WASM = {
+  headers: {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:",
+  },
+  html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>no wasm</title>
+    <script src="kv-capacity.js"></script></head>
+    <body><kv-capacity><p id="example">A worked example.</p></kv-capacity></body></html>`,
+};
+
 /** Pages that the site's own are not. */
 const PAGES = {
   "/strict.html": {
@@ -38,14 +47,10 @@ const PAGES = {
       <script src="kv-capacity.js"></script></head>
       <body><kv-capacity>example</kv-capacity><kv-capacity-table auto>example</kv-capacity-table></body></html>`,
   },
-  "/no-wasm.html": {
-    headers: {
-      "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:",
-    },
-    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>no wasm</title>
-      <script src="kv-capacity.js"></script></head>
-      <body><kv-capacity><p id="example">A worked example.</p></kv-capacity></body></html>`,
-  },
+  "/no-wasm.html": NO_WASM,
+  // Nothing but the first script is there.
+  "/alone/no-wasm.html": NO_WASM,
+  "/alone/kv-capacity.js": { file: "kv-capacity.js" },
   "/twice.html": {
     html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>twice</title></head>
       <body><kv-capacity id="early"></kv-capacity>
@@ -568,8 +573,14 @@ for (const [name, launch] of Object.entries(browsers)) {
       );
     });
 
-    it("says what was refused where WebAssembly is, and leaves the example", async () => {
-      await page.goto(`${site.origin}/no-wasm.html`);
+    it("computes by JavaScript alone where WebAssembly is refused", async () => {
+      await reader.open(`${site.origin}/no-wasm.html`);
+      assert.equal((await reader.told()).count.figure, "52");
+      assert.ok(site.asked.includes("/kv-capacity-nowasm.js"));
+    });
+
+    it("says what was refused where that is refused too, and leaves the example", async () => {
+      await page.goto(`${site.origin}/alone/no-wasm.html`);
       const { text, example, body } = await until("the refusal", () =>
         page.evaluate(() => {
           const root = document.querySelector("kv-capacity").shadowRoot;

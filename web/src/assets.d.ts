@@ -27,3 +27,9 @@ declare module "kernel:full.wasm" {
   const bytes: () => Uint8Array<ArrayBuffer>;
   export default bytes;
 }
+
+/** The full kernel as JavaScript alone. */
+declare module "kernel:javascript" {
+  const create: () => Promise<import("./contract.js").WasmInstance>;
+  export default create;
+}

@@ -7,4 +7,6 @@ import { loadMore } from "./more.js";
 provideKernels({
   core: async () => create({ wasm: await compile(await bytesOf(new URL("./kv-capacity.wasm", import.meta.url))) }),
   full: async () => (await loadMore()).kernel(),
+  // @ts-expect-error: built beside the file that this ends up in.
+  plain: () => import("./kv-capacity-nowasm.js"),
 });

@@ -3,8 +3,10 @@ import create from "kernel:core";
 import bytes from "kernel:core.wasm";
 import { compile, provideKernels } from "./kernel.js";
 import { loadMore } from "./more.js";
+import { beside } from "./more-script.js";
 
 provideKernels({
   core: async () => create({ wasm: await compile(bytes()) }),
   full: async () => (await loadMore()).kernel(),
+  plain: beside("kv-capacity-nowasm.js"),
 });

@@ -13,6 +13,8 @@ export interface KernelSource {
   core: () => Promise<WasmInstance> | WasmInstance;
   /** The same, the engines' rules, and the reading of configs and logs: loaded when somebody asks for them. */
   full?: () => Promise<WasmInstance> | WasmInstance;
+  /** Loads the script that announces the full kernel as JavaScript, for where WebAssembly is refused. */
+  plain?: () => Promise<unknown>;
 }
 
 export const VERSION = "0.1.0";
@@ -36,11 +38,14 @@ const PATIENCE = 20_000;
 interface Shared {
   core?: Promise<Kernel>;
   full?: Promise<Kernel>;
+  plain?: Promise<WasmInstance>;
 }
 
 /** One per page, whichever copy of the script came first; the number is the contract's major version. */
 const SHARED = Symbol.for("kv-capacity.kernel.1");
-const holder = globalThis as { [SHARED]?: Shared };
+/** The factory of the full kernel as JavaScript, which its script leaves here. */
+const PLAIN = Symbol.for("kv-capacity.nowasm.1");
+const holder = globalThis as { [SHARED]?: Shared; [PLAIN]?: () => Promise<WasmInstance> };
 holder[SHARED] ??= {};
 const shared = holder[SHARED] as Shared;
 
@@ -131,46 +136,68 @@ function troubleOf(error: unknown): KernelError {
   return new KernelError("failed", detail);
 }
 
-/** Refusals come as throws at once, as rejections, or never: each ends as a rejection with a KernelError. */
-async function start(make: (() => Promise<WasmInstance> | WasmInstance) | undefined): Promise<Kernel> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+/** The script with the kernel as JavaScript leaves its factory. */
+export function announcePlain(create: () => Promise<WasmInstance>): void {
+  holder[PLAIN] = create;
+}
+
+/** The full kernel as JavaScript: the same C++, and the same answers. */
+async function plain(): Promise<WasmInstance> {
+  if (!holder[PLAIN]) await source?.plain?.();
+  return (holder[PLAIN] as () => Promise<WasmInstance>)();
+}
+
+async function make(which: "core" | "full"): Promise<WasmInstance> {
   try {
-    if (!make) throw new KernelError("failed", "no kernel was provided");
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new KernelError("timeout", `no answer within ${PATIENCE} ms`)), PATIENCE);
-    });
-    return wrap(await Promise.race([(async () => make())(), late]));
+    if (!source?.[which]) throw new KernelError("failed", "no kernel was provided");
+    return await source[which]();
   } catch (error) {
-    throw troubleOf(error);
+    const refusal = troubleOf(error);
+    if (!/csp|no_wasm/.test(refusal.trouble)) throw refusal;
+    shared.plain ??= plain();
+    return shared.plain.catch(() => {
+      delete shared.plain;
+      throw refusal;
+    });
+  }
+}
+
+/** Refusals come as throws at once, as rejections, or never: each ends as a rejection with a KernelError. */
+async function start(which: "core" | "full"): Promise<Kernel> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new KernelError("timeout", `no answer within ${PATIENCE} ms`)), PATIENCE);
+  });
+  try {
+    return wrap(await Promise.race([make(which), late]));
   } finally {
     clearTimeout(timer);
   }
 }
 
 function once(which: "core" | "full"): Promise<Kernel> {
-  let kernel = shared[which];
-  if (!kernel) {
-    kernel = start(source?.[which]);
-    shared[which] = kernel;
-    // A refusal is not kept: an element that comes later may try again.
-    kernel.catch(() => {
+  const known = shared[which];
+  if (known) return known;
+  const kernel = start(which);
+  shared[which] = kernel;
+  kernel.then(
+    ({ instance }) => {
+      // From then on the full kernel is the page's only one.
+      if (instance.wish) shared.core = shared.full = kernel;
+    },
+    () => {
+      // A refusal is not kept: an element that comes later may try again.
       if (shared[which] === kernel) delete shared[which];
-    });
-  }
+    },
+  );
   return kernel;
 }
 
 /** The page's kernel. */
 export const loadKernel = (): Promise<Kernel> => once("core");
 
-/** The kernel that knows the engines and reads configs and logs too. From then on it is the page's only one. */
-export function loadFullKernel(): Promise<Kernel> {
-  const kernel = once("full");
-  kernel.then(() => {
-    shared.core = kernel;
-  }, Boolean);
-  return kernel;
-}
+/** The kernel that knows the engines and reads configs and logs too. */
+export const loadFullKernel = (): Promise<Kernel> => once("full");
 
 /** Whether an answer is a refusal. */
 export function refused(answer: Answer | Failure): answer is Failure {

@@ -20,10 +20,14 @@ function trusted(url: string): string {
   return policy?.createScriptURL(url) ?? url;
 }
 
-const beside = (name: string) => (): Promise<unknown> =>
+/** What loads a script from beside this one. A page that is one file holds them all at its end. */
+export const beside = (name: string) => (): Promise<unknown> =>
   new Promise((resolve, reject) => {
     const missing = (detail: string) => reject(new KernelError("network", detail));
-    if (!from) return missing("the script does not know its own address");
+    if (!from) {
+      if (document.readyState !== "loading") return missing("the script does not know its own address");
+      return document.addEventListener("DOMContentLoaded", resolve);
+    }
     const url = new URL(name, from);
     // Whatever marks a version of the one marks the other.
     url.search = new URL(from).search;
