@@ -8,6 +8,7 @@
 //   cli.mjs                             the command line
 //   index.html, embed.html, embed.js, … the site, and locales/
 //   oembed.json                         what a page that embeds links by oEmbed reads
+//   kv-capacity-scorm.zip               the calculator and the quiz for learning platforms
 //   kv-capacity.html                    the site's first page with everything inside, for disks and mail
 import { spawnSync } from "node:child_process";
 import {
@@ -25,6 +26,7 @@ import { pathToFileURL } from "node:url";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { Failure, runMain, say } from "../cpp/toolchain/terminal.mjs";
 import { pack, unpack } from "./pack.mjs";
+import { scormPackage } from "./scorm.mjs";
 
 const web = join(projectFolder, "web");
 const dist = join(web, "dist");
@@ -187,6 +189,7 @@ export async function buildSite(site = "") {
     writeFileSync(join(dist, output), await bundle(esbuild, entry, options));
   await write("classic.ts", "kv-capacity.js", { format: "iife" });
   await write("embed.ts", "embed.js", { format: "iife" });
+  await write("scorm.ts", "scorm.js", { format: "iife" });
   await write("more/classic.ts", "kv-capacity-more.js", { format: "iife" });
   const external = ["more.mjs", "lesson.mjs", "play.mjs", "nowasm.js"].map((name) => `./kv-capacity-${name}`);
   await write("module.ts", "kv-capacity.mjs", { format: "esm", external });
@@ -220,6 +223,7 @@ export async function buildSite(site = "") {
   copyPages();
   writeOembed(site);
   writeFileSync(join(dist, "kv-capacity.html"), oneFile("index.html"));
+  writeFileSync(join(dist, "kv-capacity-scorm.zip"), await scormPackage({}));
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
