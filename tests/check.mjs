@@ -6,7 +6,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { join } from "node:path";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { cacheFolder, runMain } from "../cpp/toolchain/terminal.mjs";
-import { wordless } from "./words.mjs";
+import { languages, wordless } from "./words.mjs";
 
 const fix = process.argv.includes("--fix");
 
@@ -159,6 +159,7 @@ const checks = [
   { name: "dependencies", run: dependencies },
   { name: "no registry is named", run: hosts },
   { name: "words for every code", run: () => wordless(projectFolder) },
+  { name: "every language's words", run: () => languages(projectFolder) },
   { name: "clang-format", run: formatOfCpp },
   { name: "biome", run: () => complaints("npx", ["biome", "check", "--error-on-warnings", "--max-diagnostics=50"]) },
   { name: "types", run: () => complaints("npx", ["tsc", "-p", "web"]) },

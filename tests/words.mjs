@@ -3,6 +3,133 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 
+const PARTS = ["", "-more", "-lesson", "-play"];
+
+const readWords = (project, name) => JSON.parse(readFileSync(join(project, "web/locales", `${name}.json`), "utf8"));
+
+/**
+ * What a message takes: its placeholders with their kinds, its plural forms, how often it stresses something. Throws on
+ * what the elements could not read.
+ */
+export function shapeOf(message) {
+  const shape = { names: new Set(), stresses: 0, plurals: [] };
+  /** Reads text up to the brace that closes it, or to the end, and returns where that is. */
+  const read = (at, depth, counted) => {
+    let i = at;
+    for (; i < message.length; i++) {
+      if (message[i] === "}") {
+        if (depth === 0) throw new Error("a } closes nothing");
+        return i;
+      }
+      if (message.startsWith("<", i)) {
+        const [tag] = message.slice(i).match(/^<\/?b>/) ?? [];
+        if (!tag) throw new Error("a < that is neither <b> nor </b>");
+        if (depth > 0) throw new Error(`${tag} inside braces`);
+        if ((tag === "<b>") !== (shape.stresses % 2 === 0)) throw new Error(`${tag} out of order`);
+        shape.stresses++;
+      }
+      if (message[i] === "#" && !counted) throw new Error("a # outside of a plural");
+      if (message[i] === "{") i = placeholder(i + 1, depth + 1);
+    }
+    if (depth > 0) throw new Error("a { is not closed");
+    return i;
+  };
+  const placeholder = (from, depth) => {
+    const [head, name, comma] = message.slice(from).match(/^\s*([A-Za-z_]\w*)\s*(,?)/) ?? [];
+    if (!name) throw new Error(`{${message.slice(from, from + 12)}: no name`);
+    let at = from + head.length;
+    shape.names.add(name);
+    if (!comma) {
+      if (message[at] !== "}") throw new Error(`{${name} is not closed`);
+      return at;
+    }
+    const [kind] = message.slice(at).match(/^\s*plural\s*,/) ?? [];
+    if (!kind) throw new Error(`{${name}: only plural is known`);
+    at += kind.length;
+    const forms = [];
+    for (;;) {
+      const [start, form] = message.slice(at).match(/^\s*(=\d+|zero|one|two|few|many|other)\s*\{/) ?? [];
+      if (!start) break;
+      if (forms.includes(form)) throw new Error(`{${name}: ${form} twice`);
+      forms.push(form);
+      at = read(at + start.length, depth + 1, true) + 1;
+    }
+    at += message.slice(at).match(/^\s*/)[0].length;
+    if (message[at] !== "}") throw new Error(`{${name}: ${message.slice(at, at + 12)} is no plural form`);
+    shape.plurals.push({ name, forms });
+    return at;
+  };
+  read(0, 0, false);
+  if (shape.stresses % 2) throw new Error("a <b> is not closed");
+  return shape;
+}
+
+/** What is wrong with a language's words against English: one line each. */
+export function strayWords(language, english, words) {
+  const found = [];
+  const categories = new Intl.PluralRules(language).resolvedOptions().pluralCategories;
+  for (const part of PARTS) {
+    const file = `${language}${part}.json`;
+    const [own, model] = [words[part], english[part]];
+    if (!own) {
+      found.push(`${file} is missing`);
+      continue;
+    }
+    for (const key of Object.keys(model)) if (!(key in own)) found.push(`${file} lacks ${key}`);
+    for (const [key, message] of Object.entries(own)) {
+      if (!(key in model)) {
+        found.push(`${file} has ${key}, which English has not`);
+        continue;
+      }
+      try {
+        const [shape, wanted] = [shapeOf(message), shapeOf(model[key])];
+        for (const name of wanted.names) if (!shape.names.has(name)) found.push(`${file}: ${key} leaves out {${name}}`);
+        for (const name of shape.names)
+          if (!wanted.names.has(name)) found.push(`${file}: ${key} has {${name}} of its own`);
+        if (shape.stresses === 0 && wanted.stresses > 0) found.push(`${file}: ${key} stresses nothing`);
+        for (const { name, forms } of shape.plurals) {
+          const lacking = categories.filter((one) => !forms.includes(one));
+          const idle = forms.filter((one) => !one.startsWith("=") && !categories.includes(one));
+          if (lacking.length > 0) found.push(`${file}: ${key}, {${name}} lacks ${lacking.join(", ")}`);
+          if (idle.length > 0)
+            found.push(`${file}: ${key}, {${name}} has ${idle.join(", ")}, which ${language} does not use`);
+        }
+      } catch ({ message: why }) {
+        found.push(`${file}: ${key}: ${why}`);
+      }
+    }
+    for (const key of Object.keys(model)) {
+      const twin = PARTS.find((other) => other !== part && key in (words[other] ?? {}));
+      if (twin !== undefined && key in own && words[twin][key] !== own[key])
+        found.push(`${file} and ${language}${twin}.json differ in ${key}`);
+    }
+  }
+  return found;
+}
+
+/** What is wrong with the words of each language; the list of languages that the first script knows is held to it. */
+export function languages(project) {
+  const present = readdirSync(join(project, "web/locales"))
+    .map((name) => name.match(/^([a-z]+)\.json$/)?.[1])
+    .filter((one) => one && one !== "en")
+    .sort();
+  const known = readFileSync(join(project, "web/src/words.ts"), "utf8")
+    .match(/LANGUAGES = "([^"]*)"/)?.[1]
+    .split(" ");
+  const files = new Set(readdirSync(join(project, "web/locales")));
+  const wordsOf = (language) =>
+    Object.fromEntries(
+      PARTS.filter((part) => files.has(`${language}${part}.json`)).map((part) => [
+        part,
+        readWords(project, `${language}${part}`),
+      ]),
+    );
+  const english = wordsOf("en");
+  const found = ["en", ...present].flatMap((language) => strayWords(language, english, wordsOf(language)));
+  if (known?.join() !== present.join()) found.push(`web/src/words.ts knows ${known}, and web/locales holds ${present}`);
+  return found.join("\n");
+}
+
 /** Kinds of code: the keys that word one, and how it is written in the files of the core. */
 const kinds = [
   {

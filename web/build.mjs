@@ -6,7 +6,8 @@
 //   kv-capacity-nowasm.js               full kernel as JavaScript, loaded where WebAssembly is refused
 //   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers; with the same further scripts
 //   cli.mjs                             the command line
-//   index.html, embed.html, embed.js, … the site, and locales/
+//   locales/de.js, de-more.js, …        words of other languages, a file for each script; as modules (.mjs) too
+//   index.html, embed.html, embed.js, … the site
 //   oembed.json                         what a page that embeds links by oEmbed reads
 //   kv-capacity-scorm.zip               the calculator and the quiz for learning platforms
 //   kv-capacity.html                    the site's first page with everything inside, for disks and mail
@@ -75,6 +76,27 @@ const kernelModules = {
   },
 };
 
+/** The languages, beside English, that have a file of words. */
+const languages = readdirSync(join(web, "locales"))
+  .filter((name) => /^[a-z]+\.json$/.test(name) && name !== "en.json")
+  .map((name) => basename(name, ".json"));
+
+/** Which scripts have words of their own. */
+const wordFiles = languages.flatMap((language) =>
+  ["", "-more", "-lesson", "-play"].map((part) => `${language}${part}`),
+);
+
+/** "words:files": how a module gets each file of words, spelled out so that bundlers find and split them. */
+const wordModules = {
+  name: "words",
+  setup(build) {
+    build.onResolve({ filter: /^words:files$/ }, ({ path }) => ({ path, namespace: "words" }));
+    build.onLoad({ filter: /./, namespace: "words" }, () => ({
+      contents: `export default {${wordFiles.map((name) => `"${name}": () => import("./locales/${name}.mjs")`)}};`,
+    }));
+  },
+};
+
 /** Style sheets become text, without what only their authors need. */
 const styleText = (esbuild) => ({
   name: "styles",
@@ -99,7 +121,7 @@ export async function bundle(esbuild, entry, { plugins = [], terse = true, ...op
     target: "es2022",
     legalComments: "none",
     logLevel: "warning",
-    plugins: [...plugins, kernelModules, styleText(esbuild)],
+    plugins: [...plugins, kernelModules, wordModules, styleText(esbuild)],
     ...options,
     write: false,
   });
@@ -118,10 +140,25 @@ export async function bundle(esbuild, entry, { plugins = [], terse = true, ...op
 function copyPages() {
   const files = readdirSync(web).filter((name) => /\.(html|css|svg|png|json)$/.test(name) && name !== "tsconfig.json");
   for (const name of files) copyFileSync(join(web, name), join(dist, name));
+}
+
+/** A file of words as a script. Not every page that it comes to is in UTF-8. */
+function wordScript(name) {
+  const file = join(web, "locales", `${name}.json`);
+  const words = existsSync(file) ? JSON.stringify(JSON.parse(readFileSync(file, "utf8"))) : "{}";
+  const ascii = words.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return {
+    classic: `(globalThis[Symbol.for("kv-capacity.words.1")]??={})["${name}"]=${ascii};\n`,
+    module: `export default ${words};\n`,
+  };
+}
+
+function writeWords() {
   mkdirSync(join(dist, "locales"), { recursive: true });
-  for (const name of readdirSync(join(web, "locales"))) {
-    const words = JSON.parse(readFileSync(join(web, "locales", name), "utf8"));
-    writeFileSync(join(dist, "locales", basename(name)), JSON.stringify(words));
+  for (const name of wordFiles) {
+    const { classic, module } = wordScript(name);
+    writeFileSync(join(dist, "locales", `${name}.js`), classic);
+    writeFileSync(join(dist, "locales", `${name}.mjs`), module);
   }
 }
 
@@ -136,11 +173,17 @@ function oneFile(name) {
       throw new Failure(`${name} cannot stand inside a page: it would end its tag.`);
     return text;
   };
-  return readFileSync(join(dist, name), "utf8")
-    .replace(/ *<link rel="alternate"[^>]*>\n/g, "")
-    .replace(/<link rel="stylesheet" href="([^"]+)" \/>/g, (_tag, name) => `<style>\n${inside(name)}</style>`)
-    .replace(/<script src="([^"]+)"><\/script>/g, (_tag, name) => `<script>\n${inside(name)}</script>`)
-    .replace("</body>", () => `${LATER.map((name) => `<script>\n${inside(name)}</script>\n`).join("")}</body>`);
+  return (
+    readFileSync(join(dist, name), "utf8")
+      .replace(/ *<link rel="alternate"[^>]*>\n/g, "")
+      .replace(/<link rel="stylesheet" href="([^"]+)" \/>/g, (_tag, name) => `<style>\n${inside(name)}</style>`)
+      // The words of every language are there before the first script asks for some.
+      .replace(/(?=<script src="kv-capacity\.js">)/, () =>
+        wordFiles.map((name) => `<script src="locales/${name}.js"></script>\n    `).join(""),
+      )
+      .replace(/<script src="([^"]+)"><\/script>/g, (_tag, name) => `<script>\n${inside(name)}</script>`)
+      .replace("</body>", () => `${LATER.map((name) => `<script>\n${inside(name)}</script>\n`).join("")}</body>`)
+  );
 }
 
 /** How large a frame is before it is told the height of what it shows, in pixels. */
@@ -191,7 +234,8 @@ export async function buildSite(site = "") {
   await write("embed.ts", "embed.js", { format: "iife" });
   await write("scorm.ts", "scorm.js", { format: "iife" });
   await write("more/classic.ts", "kv-capacity-more.js", { format: "iife" });
-  const external = ["more.mjs", "lesson.mjs", "play.mjs", "nowasm.js"].map((name) => `./kv-capacity-${name}`);
+  const later = ["more.mjs", "lesson.mjs", "play.mjs", "nowasm.js"].map((name) => `./kv-capacity-${name}`);
+  const external = ["./locales/*", ...later];
   await write("module.ts", "kv-capacity.mjs", { format: "esm", external });
   await write("more/module.ts", "kv-capacity-more.mjs", { format: "esm" });
   for (const [entry, name] of [
@@ -221,6 +265,7 @@ export async function buildSite(site = "") {
   copyFileSync(join(kernels, "kernel.wasm"), join(dist, "kv-capacity.wasm"));
   copyFileSync(join(kernels, "kernel_full.wasm"), join(dist, "kv-capacity-more.wasm"));
   copyPages();
+  writeWords();
   writeOembed(site);
   writeFileSync(join(dist, "kv-capacity.html"), oneFile("index.html"));
   writeFileSync(join(dist, "kv-capacity-scorm.zip"), await scormPackage({}));

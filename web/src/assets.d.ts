@@ -22,6 +22,12 @@ declare module "kernel:full" {
   export default create;
 }
 
+/** How a module gets each file of words. */
+declare module "words:files" {
+  const files: Partial<Record<string, () => Promise<{ default: Record<string, string> }>>>;
+  export default files;
+}
+
 /** The full kernel's bytes, likewise. */
 declare module "kernel:full.wasm" {
   const bytes: () => Uint8Array<ArrayBuffer>;

@@ -1,6 +1,6 @@
 /** The little of the document that the elements share. Imports nothing that needs a DOM to be there. */
 import { h, say } from "./nodes.js";
-import { languageOf, type Speech, speechFor } from "./words.js";
+import { languageOf, loadWords, type Part, type Speech, speakAnew, speechFor, turns } from "./words.js";
 
 export { h, mark, say, sayRich } from "./nodes.js";
 
@@ -37,8 +37,33 @@ export function adopt(root: ShadowRoot, ...styles: string[]): void {
   root.adoptedStyleSheets = adopted;
 }
 
-export function speechOf(element: Element): Speech {
-  return speechFor(languageOf(element));
+/** How long an element keeps its place for the words of its language, in milliseconds; then it speaks English. */
+const PATIENCE = 3000;
+
+let watch: MutationObserver | undefined;
+
+/**
+ * Has an element speak the language around it, now and whenever that changes, until `turns` forgets it. A promise while
+ * the words are to come, kept once they are there or have taken too long.
+ */
+export function speakAs(element: Element, part: Part, speak: (speech: Speech) => void): Promise<unknown> | undefined {
+  const turn = () => {
+    const tag = languageOf(element);
+    const now = () => {
+      if (tag === languageOf(element)) speak(speechFor(tag));
+    };
+    const coming = loadWords(tag, part)?.then(now);
+    if (!coming) now();
+    return coming && Promise.race([coming, new Promise((resolve) => setTimeout(resolve, PATIENCE))]);
+  };
+  turns.set(element, turn);
+  watch ??= new MutationObserver(speakAnew);
+  // The language may be named anywhere above, outside the shadow roots that the element stands in.
+  for (let at: Node | undefined = element; at; at = (at as ShadowRoot).host) {
+    at = at.getRootNode();
+    watch.observe(at, { attributeFilter: ["lang"], subtree: true });
+  }
+  return turn();
 }
 
 interface Announcer {

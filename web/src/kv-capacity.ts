@@ -4,14 +4,24 @@
  */
 import base from "./base.css";
 import type { Answer, Catalogue, Failure, Kernel, Request } from "./contract.js";
-import { adopt, announce, Base, h, mark, say, sayRich, speechOf } from "./dom.js";
+import { adopt, announce, Base, h, mark, say, sayRich, speakAs } from "./dom.js";
 import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./kernel.js";
 import css from "./kv-capacity.css";
 import { type Attached, type AuthorModel, type Host, loadMore } from "./more.js";
 import { fromText, KEYS, type Key, toText } from "./request-text.js";
 import { stepItem } from "./steps.js";
 import { stopsUpTo } from "./stops.js";
-import { addEnglish, numeral, type Speech, type Stretch, type Values } from "./words.js";
+import {
+  addEnglish,
+  languageOf,
+  loadWords,
+  numeral,
+  type Speech,
+  speechFor,
+  type Stretch,
+  turns,
+  type Values,
+} from "./words.js";
 
 /** What `kv-input` and `kv-change` carry: the request, and its answer or the reason why there is none. */
 export interface CapacityDetail {
@@ -60,7 +70,7 @@ interface Figure {
  * state in the page's address, and `hub` is the base address that configs are fetched from on a click ("off": none).
  */
 export class KvCapacity extends Base {
-  static observedAttributes: string[] = [...KEYS, "lock", "lang"];
+  static observedAttributes: string[] = [...KEYS, "lock"];
 
   declare model: Request["model"];
   declare weights: Request["weights"];
@@ -97,6 +107,8 @@ export class KvCapacity extends Base {
   #attached: Attached | null = null;
   #reading: Promise<void> | undefined;
   #lacking = false;
+  /** Why the calculator cannot start. */
+  #woe: unknown;
   #furtherStyles: string[] = [];
 
   /** Resolves once the first answer is shown. */
@@ -180,7 +192,6 @@ export class KvCapacity extends Base {
       if (text === null) delete this.#request[name];
       else this.#request[name] = fromText(name as Key, text);
     }
-    if (name === "lang" && this.#root && this.#built) this.#speak(this.#root);
     this.#queue();
   }
 
@@ -255,7 +266,8 @@ export class KvCapacity extends Base {
       delete self[key];
       self[key] = value;
     }
-    this.#speak(this.#root);
+    const words = speakAs(this, "", this.#speak);
+    if (!this.#built) this.#speak(speechFor("en"));
     adopt(this.#root, base, css, ...this.#furtherStyles);
     this.#readModels();
     if (document.readyState === "loading") {
@@ -264,16 +276,24 @@ export class KvCapacity extends Base {
     }
     if (this.hasAttribute("link")) this.#readLink();
     if (this.#kernel) this.#queue();
-    else loadKernel().then(this.#start, this.#fail);
+    else
+      loadKernel()
+        .finally(() => words)
+        .then(this.#start, this.#fail);
+  }
+
+  disconnectedCallback(): void {
+    turns.delete(this);
   }
 
   /** Builds the calculator, anew where the language around it has changed. */
-  #speak(root: ShadowRoot): void {
-    const speech = speechOf(this);
+  #speak = (speech: Speech): void => {
     if (this.#built && speech === this.#speech) return;
     this.#speech = speech;
-    this.#build(root);
-  }
+    this.#build(this.#root as ShadowRoot);
+    this.#queue();
+    if (this.#woe) this.#fail(this.#woe);
+  };
 
   /** A document has its own style sheets. */
   adoptedCallback(): void {
@@ -300,6 +320,7 @@ export class KvCapacity extends Base {
   };
 
   #fail = (error: unknown): void => {
+    this.#woe = error;
     const trouble = error instanceof KernelError ? error.trouble : "failed";
     const detail = error instanceof Error ? error.message : String(error);
     sayRich(this.#trouble, this.#speech.stretches(`trouble.${trouble}`, { detail }));
@@ -399,7 +420,8 @@ export class KvCapacity extends Base {
 
   /** Loads the second script and attaches its parts, once. */
   #more(): Promise<Attached> {
-    this.#further ??= Promise.all([loadMore(), loadFullKernel()]).then(([more, kernel]) => {
+    const words = loadWords(languageOf(this), "-more");
+    this.#further ??= Promise.all([loadMore(), loadFullKernel(), words]).then(([more, kernel]) => {
       this.#kernel = kernel;
       this.#catalogue = kernel.catalogue();
       this.#lacking = false;

@@ -3,13 +3,13 @@
  * once where the page's link has the state of one. They take what they share with the first script from here.
  */
 import base from "./base.css";
-import { adopt, announce, speechOf } from "./dom.js";
+import { adopt, announce, speakAs } from "./dom.js";
 import { loadFullKernel, loadKernel, needsFull, refused, requestText } from "./kernel.js";
 import css from "./kv-capacity.css";
 import { loadMore } from "./more.js";
 import { fromText, KEYS, toText } from "./request-text.js";
 import { stopsUpTo } from "./stops.js";
-import { addEnglish, numeral } from "./words.js";
+import { addEnglish, languageOf, loadWords, numeral, speechFor, turns } from "./words.js";
 
 /** How tall each element is, in rem, in a window of 48 rem and more and in one of 20: the room that is kept for it. */
 const SPACE = {
@@ -48,7 +48,11 @@ const kit = {
   toText,
   adopt,
   announce,
-  speechOf,
+  speakAs,
+  speechFor,
+  languageOf,
+  loadWords,
+  turns,
   stopsUpTo,
   loadKernel,
   loadFullKernel,
@@ -83,6 +87,7 @@ export function provideLesson(load: (part: LessonPart) => Promise<unknown>): voi
         if (!isIntersecting && !location.hash.includes(`${target.id || target.localName}.`)) continue;
         near.unobserve(target);
         const part = PLAY.test(target.localName) ? "play" : "lesson";
+        loadWords(languageOf(target), `-${part}`);
         loading[part] ??= load(part).catch((error) => console.warn(`kv-capacity: ${error}`));
         if (loading.play && loading.lesson) inserted.disconnect();
       }

@@ -1,7 +1,13 @@
 /** Further scripts as modules beside the first, which bundlers split off. */
 import { provideLesson } from "./lesson.js";
 import { provideMore } from "./more.js";
+import { addWords, provideWords } from "./words.js";
+import files from "words:files";
 
+provideWords(async (name) => {
+  const file = await files[name]?.();
+  if (file) addWords(name, file.default);
+});
 // @ts-expect-error: built beside the file that this ends up in.
 provideMore(() => import("./kv-capacity-more.mjs"));
 provideLesson((part) =>

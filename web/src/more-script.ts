@@ -2,6 +2,7 @@
 import { KernelError } from "./kernel.js";
 import { provideLesson } from "./lesson.js";
 import { provideMore } from "./more.js";
+import { provideWords } from "./words.js";
 
 const own = globalThis.document?.currentScript as HTMLScriptElement | null | undefined;
 const from = own?.src;
@@ -39,5 +40,6 @@ export const beside = (name: string) => (): Promise<unknown> =>
     document.head.append(tag);
   });
 
+provideWords((name) => beside(`locales/${name}.js`)());
 provideMore(beside("kv-capacity-more.js"));
 provideLesson((part) => beside(`kv-capacity-${part}.js`)());

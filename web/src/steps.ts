@@ -20,7 +20,7 @@ export function stepItem(speech: Speech, step: Step, more = ""): HTMLElement {
     ...step.terms.flatMap((one) => [one.op && `${one.op} `, h("i", { class: one.of }, worded(one.value, one.of)), " "]),
     "= ",
     h("strong", {}, worded(step.value, step.unit)),
-    step.rounded_down ? `, ${speech.text("rounded-down")}` : "",
+    step.rounded_down ? speech.text("comma") + speech.text("rounded-down") : "",
     more,
   );
 }

@@ -14,16 +14,76 @@ export interface Stretch {
   strong: boolean;
 }
 
-const dictionaries = new Map<string, Dictionary>([["en", english]]);
+/**
+ * Words by the name of their file, such as "de" or "de-more": files of words put themselves here. The number is that of
+ * this meeting point's form.
+ */
+const WORDS = Symbol.for("kv-capacity.words.1");
+const page = globalThis as { [WORDS]?: Record<string, Dictionary> };
+page[WORDS] ??= {};
+const files = page[WORDS];
+files.en ??= english;
 
-/** Adds a language; keys that it lacks fall back to English. */
+/** The languages that have files of words, beside English, which the scripts bring along. */
+const LANGUAGES = "ar de es fr hi ja pt zh";
+
+/** Which script words belong to: the first, or one of those that come later. */
+export type Part = "" | "-more" | "-lesson" | "-play";
+
+let fetchWords: ((name: string) => Promise<unknown>) | undefined;
+
+/** Says how this copy of the script finds a file of words. */
+export function provideWords(how: (name: string) => Promise<unknown>): void {
+  fetchWords = how;
+}
+
+/** Elements that speak, and how each of them does so anew. */
+export const turns = new Map<Element, () => unknown>();
+
+export function speakAnew(): void {
+  for (const turn of turns.values()) turn();
+}
+
+/** A file of words has come, such as "de-more". */
+export function addWords(name: string, words: Dictionary): void {
+  files[name] = words;
+}
+
+/** Adds a language, or replaces its words for the first script; keys that it lacks fall back to English. */
 export function addLanguage(language: string, words: Dictionary): void {
-  dictionaries.set(language, words);
+  addWords(language, words);
+  speeches.clear();
+  speakAnew();
 }
 
 /** Adds English words that come later than the rest. */
 export function addEnglish(words: Dictionary): void {
   Object.assign(english, words);
+}
+
+/** A language tag, taken apart; English where it is none. */
+function localeOf(tag: string): Intl.Locale {
+  try {
+    return new Intl.Locale(tag);
+  } catch {
+    return new Intl.Locale("en");
+  }
+}
+
+const coming: Record<string, Promise<unknown>> = {};
+
+/** A promise while words for a language tag are still to come. Words that do not come leave English, and one line. */
+export function loadWords(tag: string, part: Part = ""): Promise<unknown> | undefined {
+  const { language } = localeOf(tag);
+  const names = [language, language + part].filter((name) => LANGUAGES.includes(language) && !files[name]);
+  const load = async (name: string) => {
+    try {
+      await fetchWords?.(name);
+    } catch (error) {
+      console.warn(`kv-capacity: ${error}`);
+    }
+  };
+  return names[0] ? Promise.all(names.map((name) => (coming[name] ??= load(name)))) : undefined;
 }
 
 /** Where `{` at `from` closes. */
@@ -36,23 +96,17 @@ function closing(text: string, from: number): number {
   return text.length;
 }
 
-/** A separator as a pattern. */
-const literal = (text: string): string => `[${text.replace(/[\\\]^-]/g, "\\$&")}]`;
-
 /** How precisely a byte figure is said: as a person would in a sentence, or to three digits. */
 export type Precision = "spoken" | "three";
 
 export class Speech {
-  readonly #words: Dictionary;
   readonly #plural: Intl.PluralRules;
   readonly #formats = new Map<string, Intl.NumberFormat>();
 
   constructor(
     /** BCP 47 tag that numbers follow. */
     readonly language: string,
-    words: Dictionary,
   ) {
-    this.#words = words;
     this.#plural = new Intl.PluralRules(language);
   }
 
@@ -62,7 +116,7 @@ export class Speech {
   }
 
   has(key: string): boolean {
-    return (this.#words[key] ?? (english as Dictionary)[key]) !== undefined;
+    return this.#find(key) !== undefined;
   }
 
   /** A message as plain text. */
@@ -104,24 +158,50 @@ export class Speech {
   }
 
   /**
-   * What a person typed, as a request takes it: a number when it is one in this language's writing or in plain digits,
+   * What a person typed, as a request takes it: a number when it is one in this language's writing, in whatever digits,
    * else the text as it stands, which C++ refuses. Whole numbers past 2^53 keep their digits.
    */
   parse(typed: string): number | bigint | string {
-    const parts = this.#format("group", { useGrouping: true }).formatToParts(1234567.8);
-    const part = (type: string) => parts.find((one) => one.type === type)?.value ?? "";
-    const group = literal(part("group").trim() || "\u00a0");
-    const decimal = literal(part("decimal") || ".");
-    let plain = typed.normalize("NFKC").replace(/\s/g, "");
+    const parts = this.#format("latn", { numberingSystem: "latn" }).formatToParts(12345678.9);
+    const of = (type: string) => parts.filter((one) => one.type === type).map((one) => one.value);
+    const group = of("group")[0]?.replace("\u2019", "'") ?? "";
+    const [decimal = "."] = of("decimal");
+    const kinds = new Set<number>();
+    const plain = typed
+      .trim()
+      // Marks of direction come along when a number is copied; the Arabic separators are never anything else.
+      .replace(/\p{Cf}/gu, "")
+      .replace(/[\uff01-\uff5e]/g, (wide) => wide.normalize("NFKC"))
+      .replaceAll("\u2019", "'")
+      .replaceAll("\u066c", group)
+      .replaceAll("\u066b", decimal)
+      .replace(/\p{Nd}/gu, (digit) => {
+        let before = 0;
+        const code = digit.codePointAt(0) ?? 0;
+        // The ten digits of a script follow one another; other digits stand before them in whole tens, if at all.
+        while (/\p{Nd}/u.test(String.fromCodePoint(code - before - 1))) before++;
+        kinds.add(code - (before % 10));
+        return `${before % 10}`;
+      });
     // Separators count only where they stand as they should: "81,92" is not 8192, and "0,192" not 192.
-    if (new RegExp(`^[+-]?(\\d{1,3}|[1-9]\\d{0,2}(${group}\\d{2,3})*${group}\\d{3})(${decimal}\\d+)?$`).test(plain)) {
-      plain = plain.replace(new RegExp(group, "g"), "").replace(new RegExp(decimal), ".");
-    }
-    return numeral(plain) ?? typed;
+    const size = of("integer").at(-2)?.length ?? 3;
+    const whole = `\\d+|[1-9]\\d{0,${size - 1}}(?=([${group}\\s]))(?:\\2\\d{${size}})*\\2\\d{3}`;
+    const [all = "", , separator = ""] =
+      plain.match(new RegExp(`^[+-]?((?:${whole})([${decimal}]\\d*)?|[${decimal}]\\d+)(e[+-]?\\d+)?$`, "i")) ?? [];
+    return (kinds.size < 2 ? numeral(all.replaceAll(separator, "").replace(decimal, ".")) : undefined) ?? typed;
   }
 
   #template(key: string): string {
-    return this.#words[key] ?? (english as Dictionary)[key] ?? key;
+    return this.#find(key) ?? key;
+  }
+
+  #find(key: string): string | undefined {
+    const [language = ""] = this.language.split("-");
+    for (const part of ["", "-more", "-lesson", "-play"] satisfies Part[]) {
+      const found = files[language + part]?.[key];
+      if (found !== undefined) return found;
+    }
+    return (english as Dictionary)[key];
   }
 
   #format(key: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
@@ -179,16 +259,11 @@ const speeches = new Map<string, Speech>();
 
 /** Words for a language tag; English where the language is not there. */
 export function speechFor(tag: string): Speech {
-  let language = "en";
-  try {
-    const known = Intl.getCanonicalLocales(tag)[0] ?? "en";
-    if (dictionaries.has(known.split("-")[0] ?? "")) language = known;
-  } catch {
-    // Not a language tag: English.
-  }
+  const locale = localeOf(tag);
+  const language = files[locale.language] ? `${locale}` : "en";
   let speech = speeches.get(language);
   if (!speech) {
-    speech = new Speech(language, dictionaries.get(language.split("-")[0] ?? "en") ?? english);
+    speech = new Speech(language);
     speeches.set(language, speech);
   }
   return speech;

@@ -1,6 +1,6 @@
 /** The third script: the lesson's elements but those to play with, their styles and their English words. */
 import words from "../../locales/en-lesson.json";
-import { kit } from "./kit.js";
+import { speak } from "./kit.js";
 import { KvAttention } from "./kv-attention.js";
 import { KvCapacityTable } from "./kv-capacity-table.js";
 import { KvCurve } from "./kv-curve.js";
@@ -9,7 +9,7 @@ import { KvGrowth } from "./kv-growth.js";
 import { KvLevers } from "./kv-levers.js";
 import { KvMemory } from "./kv-memory.js";
 
-kit.addEnglish(words);
+speak("-lesson", words);
 
 const elements = {
   "kv-attention": KvAttention,

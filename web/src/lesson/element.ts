@@ -7,7 +7,7 @@ import type { Answer, Catalogue, Failure, Kernel, Request } from "../contract.js
 import type { CapacityDetail, KvCapacity } from "../kv-capacity.js";
 import { h, mark, say, sayRich } from "../nodes.js";
 import type { Speech, Values } from "../words.js";
-import { kit } from "./kit.js";
+import { kit, part } from "./kit.js";
 import css from "./lesson.css";
 import { MORE } from "./parts.js";
 
@@ -18,7 +18,7 @@ const COPIED = 2000;
 export type RequestKey = (typeof kit.KEYS)[number];
 
 /** The attributes of an element: a request's keys and its own, which are its state, and those that are not. */
-export const attributes = (...own: string[]): string[] => [...own, ...kit.KEYS, "for", "lang"];
+export const attributes = (...own: string[]): string[] => [...own, ...kit.KEYS, "for"];
 
 /** Tells elements when they come near the view and when they leave. */
 const watcher = new IntersectionObserver(
@@ -44,6 +44,8 @@ export abstract class LessonElement extends HTMLElement {
   #started = false;
   #full: Promise<unknown> | null = null;
   #lacking = false;
+  /** Why the element cannot start. */
+  #woe: unknown;
   #linked: KvCapacity | null = null;
   /** Whether it is near the view, and whether its calculator has changed while it was not. */
   #near = true;
@@ -124,7 +126,7 @@ export abstract class LessonElement extends HTMLElement {
 
   get #keys(): string[] {
     const { observedAttributes } = this.constructor as unknown as { observedAttributes: string[] };
-    return observedAttributes.filter((key) => key !== "for" && key !== "lang");
+    return observedAttributes.filter((key) => key !== "for");
   }
 
   /** Of an attribute that holds a whole number; `fallback` where it holds none. */
@@ -163,17 +165,23 @@ export abstract class LessonElement extends HTMLElement {
 
   connectedCallback(): void {
     if (!this.#started) this.#readLink();
-    this.#speak();
+    const words = kit.speakAs(this, part, this.#speak);
+    if (!this.#base) this.#speak(kit.speechFor("en"));
     this.#follow();
     watcher.observe(this);
     if (this.#started) this.#queue();
-    else kit.loadKernel().then(this.#start, this.#fail);
+    else
+      kit
+        .loadKernel()
+        .finally(() => words)
+        .then(this.#start, this.#fail);
   }
 
   disconnectedCallback(): void {
     this.#linked?.removeEventListener("kv-shown", this.#hear);
     this.#linked = null;
     watcher.unobserve(this);
+    kit.turns.delete(this);
   }
 
   adoptedCallback(): void {
@@ -182,7 +190,6 @@ export abstract class LessonElement extends HTMLElement {
 
   attributeChangedCallback(name: string): void {
     if (!this.#base) return;
-    if (name === "lang") this.#speak();
     if (name === "for") this.#follow();
     this.#queue();
   }
@@ -225,8 +232,7 @@ export abstract class LessonElement extends HTMLElement {
   }
 
   /** Builds the element, anew where the language around it has changed. */
-  #speak(): void {
-    const speech = kit.speechOf(this);
+  #speak = (speech: Speech): void => {
     if (this.#base && speech === this.speech) return;
     this.speech = speech;
     this.#adopt();
@@ -240,7 +246,9 @@ export abstract class LessonElement extends HTMLElement {
       h("div", { class: "body" }, ...this.build(), this.#problem, this.#copyButton()),
     );
     this.root.replaceChildren(this.#base);
-  }
+    this.#queue();
+    if (this.#woe) this.#fail(this.#woe);
+  };
 
   #start = async (kernel: Kernel): Promise<void> => {
     // A calculator that is followed has the first word.
@@ -252,6 +260,7 @@ export abstract class LessonElement extends HTMLElement {
   };
 
   #fail = (error: unknown): void => {
+    this.#woe = error;
     const { trouble = "failed", message } = error as { trouble?: string; message?: string };
     sayRich(this.#trouble, this.speech.stretches(`trouble.${trouble}`, { detail: message ?? String(error) }));
     if (this.#base) this.#base.className = "kv failed";
@@ -313,7 +322,7 @@ export abstract class LessonElement extends HTMLElement {
   }
 
   #fetchFull(): void {
-    this.#full ??= Promise.all([kit.loadFullKernel(), kit.loadMore()])
+    this.#full ??= Promise.all([kit.loadFullKernel(), kit.loadMore(), kit.loadWords(kit.languageOf(this), "-more")])
       .then(
         ([kernel, more]) => {
           this.kernel = kernel;

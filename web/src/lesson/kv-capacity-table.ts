@@ -10,7 +10,7 @@ import type { Answer, Failure, Kernel, Request } from "../contract.js";
 import type { KernelError } from "../kernel.js";
 import { h, mark, say, sayRich } from "../nodes.js";
 import type { Precision, Speech } from "../words.js";
-import { kit } from "./kit.js";
+import { kit, part } from "./kit.js";
 import css from "./kv-capacity-table.css";
 
 const DEPLOYMENTS = "model=llama-3-8b; model=llama-3-70b gpus=4";
@@ -49,12 +49,14 @@ interface Shown {
 }
 
 export class KvCapacityTable extends HTMLElement {
-  static observedAttributes: string[] = ["deployments", "contexts", "auto", "lang"];
+  static observedAttributes: string[] = ["deployments", "contexts", "auto"];
 
   readonly #root: ShadowRoot;
   #kernel: Kernel | null = null;
   /** The kernel that an engine needs did not come. */
   #lacking = false;
+  /** Why the table cannot be filled. */
+  #woe: unknown;
   #speech!: Speech;
   #base: HTMLElement | null = null;
   #button!: HTMLButtonElement;
@@ -106,14 +108,26 @@ export class KvCapacityTable extends HTMLElement {
       delete self[key];
       self[key] = value;
     }
-    const speech = kit.speechOf(this);
-    if (!this.#base || speech !== this.#speech) {
-      this.#speech = speech;
-      this.#build(this.#root);
-    }
+    const words = kit.speakAs(this, part, this.#speak);
+    if (!this.#base) this.#speak(kit.speechFor("en"));
     kit.adopt(this.#root, kit.styles[0], css);
-    if (!this.#kernel) kit.loadKernel().then(this.#start, this.#fail);
+    if (!this.#kernel)
+      kit
+        .loadKernel()
+        .finally(() => words)
+        .then(this.#start, this.#fail);
   }
+
+  disconnectedCallback(): void {
+    kit.turns.delete(this);
+  }
+
+  #speak = (speech: Speech): void => {
+    if (this.#base && speech === this.#speech) return;
+    this.#speech = speech;
+    this.#build(this.#root);
+    if (this.#woe) this.#fail(this.#woe);
+  };
 
   adoptedCallback(): void {
     if (this.#base) kit.adopt(this.#root, kit.styles[0], css);
@@ -125,7 +139,6 @@ export class KvCapacityTable extends HTMLElement {
     queueMicrotask(() => {
       this.#queued = false;
       if (this.isConnected) {
-        this.#speech = kit.speechOf(this);
         this.#build(this.#root);
       }
     });
@@ -139,6 +152,7 @@ export class KvCapacityTable extends HTMLElement {
   };
 
   #fail = (error: unknown): void => {
+    this.#woe = error;
     const { trouble = "failed", message = String(error) } = error as Partial<KernelError>;
     sayRich(this.#trouble, this.#speech.stretches(`trouble.${trouble}`, { detail: message }));
     if (this.#base) this.#base.className = "kv failed";

@@ -4,6 +4,7 @@
  * model says. Pointing at a factor sends `kv-factor` and lights the same factor in the calculator that `for` names.
  */
 import type { Answer, LayerRun, Request } from "../contract.js";
+import { kit } from "./kit.js";
 import { h, mark, say, sayRich } from "../nodes.js";
 import { attributes, LessonElement } from "./element.js";
 import css from "./kv-formula.css";
@@ -248,7 +249,7 @@ export class KvFormula extends LessonElement {
   }
 
   #read(text: string): unknown {
-    const value = this.speech.parse(text);
+    const value = kit.numeral(text) ?? text;
     return typeof value === "bigint" ? text : value;
   }
 

@@ -1,11 +1,11 @@
 /** The fourth script: paging, quiz and interview, their styles and their English words. It stands without the third. */
 import words from "../../locales/en-play.json";
-import { kit } from "./kit.js";
+import { speak } from "./kit.js";
 import { KvInterview } from "./kv-interview.js";
 import { KvPaging } from "./kv-paging.js";
 import { KvQuiz } from "./kv-quiz.js";
 
-kit.addEnglish(words);
+speak("-play", words);
 
 const elements = {
   "kv-interview": KvInterview,

@@ -20,8 +20,8 @@ const UNITS = ["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB"];
 
 /** A typed answer as number and unit, in the reader's language. */
 function readAnswer(speech: Speech, typed: string): { value: number | bigint | string; unit: string } {
-  const [, head = typed, tail = ""] = typed.normalize("NFKC").match(/^(.*\d)\s*([^\d]*)$/s) ?? [];
-  const word = tail.trim();
+  const [, head = typed, tail = ""] = typed.match(/^(.*\p{Nd})(\P{Nd}*)$/su) ?? [];
+  const word = tail.normalize("NFKC").trim();
   const id = UNITS.find((unit) => speech.text(`unit.${unit}`).toLowerCase() === word.toLowerCase());
   // "GB" in the reader's language; letter case is the kernel's business where the words are the same.
   const unit = id && id.toLowerCase() !== word.toLowerCase() ? id : word;
@@ -103,7 +103,8 @@ export function givenList(speech: Speech, item: QuizItem): HTMLElement {
 
 /** The way to the answer, with the numbers in place. */
 export function stepList(speech: Speech, steps: Step[]): HTMLElement {
-  const more = (step: Step) => (step.name === "fewest_gpus" ? `, ${speech.text("quiz.rounded-up")}` : "");
+  const more = (step: Step) =>
+    step.name === "fewest_gpus" ? speech.text("comma") + speech.text("quiz.rounded-up") : "";
   return h("ol", { class: "steps", role: "list" }, ...steps.map((step) => stepItem(speech, step, more(step))));
 }
 

@@ -121,7 +121,7 @@ export function engineSettings(host: Host): Part {
       const unit = spec.unit && spec.kind !== "truth" ? word(speech, [`engine.unit.${spec.unit}`], spec.unit) : "";
       const about = word(speech, [`option.${id}.${spec.name}`, `option.${spec.name}`], spec.name);
       const labelled = field(spec.name, made, about, true);
-      if (unit) labelled.box.querySelector("label")?.append(h("span", {}, `, ${unit}`));
+      if (unit) labelled.box.querySelector("label")?.append(h("span", {}, speech.text("comma") + unit));
       return { spec, control: made, labelled };
     });
     say(settingsTitle, specs.length > 0 ? speech.text("engine.settings", { engine: speech.text(`engine.${id}`) }) : "");

@@ -205,7 +205,10 @@ export function logReader(host: Host): Part {
         h(
           "p",
           { class: "missing" },
-          speech.text("log.missing", { list: reading.missing.map(name).join(", "), n: reading.missing.length }),
+          speech.text("log.missing", {
+            list: reading.missing.map(name).join(speech.text("comma")),
+            n: reading.missing.length,
+          }),
         ),
       );
     }

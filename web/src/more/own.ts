@@ -286,7 +286,9 @@ export function ownModel(host: Host): Part {
       [say1("own.parameters"), model.parameters ? speech.number(model.parameters) : say1("own.unknown")],
       [
         say1("own.weights"),
-        weights ? `${speech.reading(weights)}${plan?.weights ? `, ${plan.weights}` : ""}` : say1("own.unknown"),
+        weights
+          ? `${speech.reading(weights)}${plan?.weights ? speech.text("comma") + plan.weights : ""}`
+          : say1("own.unknown"),
       ],
     ];
     if (model.max_context) rows.push([say1("own.longest"), say1("tokens", { n: model.max_context })]);

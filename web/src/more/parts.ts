@@ -80,7 +80,7 @@ export function runText(speech: Speech, run: LayerRun): string {
     shape.push(speech.text("run.state", { n: run.state_values ?? 0, conv: run.conv_values ?? 0 }));
   }
   if (run.source_tokens) shape.push(speech.text("run.source", { n: run.source_tokens }));
-  return [speech.text("run", { layers, kind }), ...shape].join(", ");
+  return [speech.text("run", { layers, kind }), ...shape].join(speech.text("comma"));
 }
 
 /** A file or pasted text is taken wherever it is dropped in a panel. */

@@ -19,15 +19,18 @@ const K_IN_M = 1024;
 
 /**
  * The numbers of a wish: the one with a k or an M is the context, else the second one. A number behind a minus or a letter
- * is none of them, and conversations are not counted in k.
+ * is none of them, nor is one before a word for ten thousand; conversations are not counted in k.
  */
 export function readWish(speech: Speech, typed: string): { sequences?: Amount; context?: Amount } {
-  const found = typed
-    .normalize("NFKC")
-    .matchAll(/(?<![\p{L}\d.,\u2212-])(\d(?:[\d.,'\u2019\u066b\u066c]*\d)?)\s?([km](?!\p{L}))?/giu);
+  // Where numbers are grouped by spaces, people type plain ones.
+  const spaced = /\s/.test(speech.number(1048576));
+  const whole = spaced ? typed.replace(/(?<=\p{Nd}) (?=\p{Nd}{3}(?![\p{Nd}km]))/giu, "\u00a0") : typed;
+  const found = whole.matchAll(
+    /(?<![\p{Script=Latin}\p{Nd}.,\u2212-])(\p{Nd}(?:[\p{Nd}.,\uff0c\uff0e'\u2019\u066b\u066c\u00a0\u202f]*\p{Nd})?)(?![\p{Nd}万萬千百億亿])\s?([kmｋｍ](?!\p{Script=Latin}))?/giu,
+  );
   const amounts = [...found].map(([, digits = "", unit = ""]) => {
     const value = speech.parse(digits);
-    const millions = /m/i.test(unit) && typeof value === "number";
+    const millions = /[mｍ]/i.test(unit) && typeof value === "number";
     return { value: millions ? value * K_IN_M : value, thousands: unit !== "" };
   });
   const [first, second] = amounts;

@@ -1,0 +1,283 @@
+// The elements in the language around them: which files that takes, when it changes, and how it looks from right to left.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { browsers } from "./browsers.mjs";
+import { until, wait } from "./reader.mjs";
+import { dist, serve } from "./site.mjs";
+import { visit } from "./visit.mjs";
+
+const locales = fileURLToPath(new URL("../../web/locales/", import.meta.url));
+const words = (name) => JSON.parse(readFileSync(join(locales, `${name}.json`), "utf8"));
+
+const LANGUAGES = ["ar", "de", "es", "fr", "hi", "ja", "pt", "zh"];
+const SCRIPT = '<script src="kv-capacity.js"></script>';
+const document = (lang, head, body) =>
+  `<!doctype html><html${lang ? ` lang="${lang}"` : ""}><head><meta charset="utf-8"><title>languages</title><link rel="icon" href="data:,">${head}</head><body>${body}</body></html>`;
+
+const STRICT =
+  "default-src 'none'; script-src 'nonce-lorem' 'wasm-unsafe-eval'; style-src 'self'; img-src data:; require-trusted-types-for 'script'";
+
+const PAGES = {
+  "/german.html": { html: document("de-AT", SCRIPT, '<kv-capacity></kv-capacity><p id="below">Darunter.</p>') },
+  "/english.html": {
+    html: document("en-GB", SCRIPT, "<kv-capacity></kv-capacity><kv-levers></kv-levers><kv-quiz></kv-quiz>"),
+  },
+  "/module.html": {
+    html: document("fr", '<script type="module" src="kv-capacity.mjs"></script>', "<kv-capacity></kv-capacity>"),
+  },
+  "/lesson.html": {
+    html: document("de", SCRIPT, "<kv-levers></kv-levers><kv-capacity-table auto></kv-capacity-table>"),
+  },
+  "/play.html": { html: document("de", SCRIPT, '<kv-quiz seed="7" level="1"></kv-quiz>') },
+  "/strict.html": {
+    headers: { "content-security-policy": STRICT },
+    html: document("ja", '<script nonce="lorem" src="kv-capacity.js"></script>', "<kv-capacity></kv-capacity>"),
+  },
+  "/latin.html": {
+    headers: { "content-type": "text/html; charset=iso-8859-1" },
+    html: document("ar", SCRIPT, "<kv-capacity></kv-capacity>").replace('<meta charset="utf-8">', ""),
+  },
+  "/nested.html": {
+    html: document(
+      "en",
+      SCRIPT,
+      `<div id="outer"></div><script>
+        const outer = document.getElementById("outer").attachShadow({ mode: "closed" });
+        const middle = document.createElement("section");
+        outer.append(middle);
+        const inner = middle.attachShadow({ mode: "open" });
+        window.own = document.createElement("kv-capacity");
+        inner.append(own);
+        window.middle = middle;
+      </script>`,
+    ),
+  },
+  // A folder to which the files of words were not uploaded.
+  "/alone/index.html": { html: document("es", SCRIPT, "<kv-capacity></kv-capacity><kv-capacity></kv-capacity>") },
+  "/alone/kv-capacity.js": { file: "kv-capacity.js" },
+  "/arabic.html": {
+    html: document("ar", SCRIPT, "<kv-capacity></kv-capacity>").replace("<html", '<html dir="rtl"'),
+  },
+};
+
+/** What an element says at once: its first label, and the language that its nodes are marked with. */
+const face = (page, selector = "kv-capacity") =>
+  page.evaluate((selector) => {
+    const element = globalThis.own ?? document.querySelector(selector);
+    const base = element.shadowRoot?.querySelector(".kv");
+    return base && { lang: base.lang, dir: base.dir, state: base.className, text: base.textContent };
+  }, selector);
+
+const speaks = (page, text, selector) =>
+  until(`${selector ?? "the calculator"} to say ${text}`, async () => {
+    const shown = await face(page, selector);
+    return shown?.state === "kv" && shown.text.includes(text) && shown;
+  });
+
+for (const [name, launch] of Object.entries(browsers)) {
+  describe(`languages in ${name}`, { timeout: 600_000 }, () => {
+    let site;
+    let page;
+    let reader;
+    let close;
+    const problems = () => page.evaluate(() => window.problems ?? []);
+    const files = () => site.asked.splice(0).filter((path) => path.includes("/locales/"));
+    const open = async (path) => {
+      site.asked.length = 0;
+      await page.goto(`${site.origin}${path}`);
+    };
+
+    before(async () => {
+      ({ site, page, reader, close } = await visit(launch, PAGES));
+    });
+    after(() => close());
+
+    it("speaks the page's language by one file, and nothing moves when it comes", async () => {
+      await open("/german.html");
+      const shown = await speaks(page, words("de").context);
+      assert.deepEqual([shown.lang, shown.dir], ["de-AT", "ltr"]);
+      await wait(300);
+      assert.deepEqual(files(), ["/locales/de.js"]);
+      assert.deepEqual(await problems(), []);
+      const shifted = await page.evaluate(() => shifts.reduce((sum, one) => sum + one, 0));
+      assert.equal(shifted, 0);
+      await reader.enter("context", "131 072");
+      assert.equal((await reader.plan()).context, 131072, "grouped as in Austria");
+    });
+
+    it("asks for no file of words in an English page", async () => {
+      await open("/english.html");
+      await speaks(page, words("en").context);
+      await speaks(page, "Strongest here", "kv-levers");
+      await page.evaluate(() => document.querySelector("kv-quiz").scrollIntoView());
+      await speaks(page, words("en-play")["quiz.check"], "kv-quiz");
+      assert.deepEqual(files(), []);
+    });
+
+    it("loads modules in a page of modules", async () => {
+      await open("/module.html");
+      await speaks(page, words("fr").context);
+      assert.deepEqual(files(), ["/locales/fr.mjs"]);
+      assert.deepEqual(await problems(), []);
+    });
+
+    it("loads the words of further scripts with those, and no others", async () => {
+      await open("/lesson.html");
+      await speaks(page, words("de-lesson")["lever.context"].split(" ").at(-1), "kv-levers");
+      await speaks(page, words("de-lesson")["table.context"], "kv-capacity-table");
+      assert.deepEqual(files().sort(), ["/locales/de-lesson.js", "/locales/de.js"]);
+      await open("/play.html");
+      await speaks(page, words("de-play")["quiz.check"], "kv-quiz");
+      assert.deepEqual(files().sort(), ["/locales/de-more.js", "/locales/de-play.js", "/locales/de.js"]);
+      await open("/german.html");
+      await speaks(page, words("de").context);
+      await reader.click(".panel.engine summary");
+      await speaks(page, words("de-more")["engine.about"]);
+      assert.deepEqual(files().sort(), ["/locales/de-more.js", "/locales/de.js"]);
+      assert.deepEqual(await problems(), []);
+    });
+
+    it("follows a language that changes, wherever it is named", async () => {
+      await open("/nested.html");
+      await speaks(page, words("en").context);
+      await page.evaluate(() => {
+        document.documentElement.lang = "pt-BR";
+      });
+      assert.equal((await speaks(page, words("pt").context)).lang, "pt-BR");
+      await page.evaluate(() => {
+        middle.lang = "hi";
+      });
+      await speaks(page, words("hi").context);
+      await page.evaluate(() => {
+        own.lang = "zh-Hant";
+      });
+      await speaks(page, words("zh").context);
+      // Several changes at once end with the last, and a change back needs no file.
+      await page.evaluate(() => {
+        own.lang = "fr";
+        own.lang = "es";
+      });
+      await speaks(page, words("es").context);
+      await page.evaluate(() => own.removeAttribute("lang"));
+      await speaks(page, words("hi").context);
+      await page.evaluate(() => middle.removeAttribute("lang"));
+      await speaks(page, words("pt").context);
+      assert.deepEqual(
+        files(),
+        ["pt", "hi", "zh", "es"].map((one) => `/locales/${one}.js`),
+      );
+      assert.deepEqual(await problems(), []);
+      // An element that has left the page hears of no change; one that comes back does.
+      await page.evaluate(async () => {
+        const parent = own.parentNode;
+        own.remove();
+        document.documentElement.lang = "en";
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        parent.append(own);
+      });
+      await speaks(page, words("en").context);
+    });
+
+    it("stays English where a file does not come, and says so in one line", async () => {
+      await open("/alone/index.html");
+      await speaks(page, words("en").context);
+      assert.deepEqual(files(), ["/alone/locales/es.js"]);
+      const own = (await problems()).filter((line) => line.startsWith("kv-capacity"));
+      assert.equal(own.length, 1, own.join("\n"));
+      assert.match(own[0], /locales\/es\.js/);
+    });
+
+    it("is mirrored where the language runs from right to left", async () => {
+      await open("/arabic.html");
+      const shown = await speaks(page, words("ar").context);
+      assert.equal(shown.dir, "rtl");
+      const { width, segments } = await reader.bar();
+      const [weights] = segments;
+      assert.ok(weights.left + weights.width > width - 1, "the bar starts on the right");
+      await reader.focus("#gpus");
+      await page.press("ArrowLeft");
+      await until("one GPU more", async () => (await reader.plan()).deployment.gpus === 2);
+      await page.press("ArrowRight");
+      await until("one GPU less", async () => (await reader.plan()).deployment.gpus === 1);
+      const labels = await page.evaluate(() => {
+        const root = document.querySelector("kv-capacity").shadowRoot;
+        const edge = (node) => node.getBoundingClientRect();
+        return {
+          label: edge(root.querySelector("#gpus")).right,
+          exact: edge(root.querySelector(".gpus-field .exact")).left,
+          body: [edge(root.querySelector(".body")).left, edge(root.querySelector(".body")).right],
+        };
+      });
+      assert.ok(labels.exact < labels.label, "the number stands at the end of its slider");
+    });
+
+    if (name !== "Chromium") return;
+
+    it("takes its words under a strict policy, from a page in Latin-1, and from another origin", async () => {
+      await open("/strict.html");
+      await speaks(page, words("ja").context);
+      await open("/latin.html");
+      await speaks(page, words("ar").context);
+      const elsewhere = await serve();
+      const html = document(
+        "es",
+        `<script src="${elsewhere.origin}/kv-capacity.js"></script>`,
+        "<kv-capacity></kv-capacity>",
+      );
+      PAGES["/far.html"] = { html };
+      await open("/far.html");
+      await speaks(page, words("es").context);
+      assert.deepEqual(
+        elsewhere.asked.filter((path) => path.includes("locales")),
+        ["/locales/es.js"],
+      );
+      await elsewhere.close();
+    });
+
+    it("takes its words from disk, and in one file from the file itself", async () => {
+      const folder = mkdtempSync(join(tmpdir(), "kv-languages-"));
+      try {
+        const src = pathToFileURL(join(dist, "kv-capacity.js"));
+        writeFileSync(
+          join(folder, "page.html"),
+          document("hi", `<script src="${src}"></script>`, "<kv-capacity></kv-capacity>"),
+        );
+        await page.goto(pathToFileURL(join(folder, "page.html")).href);
+        await speaks(page, words("hi").context);
+        const whole = readFileSync(join(dist, "kv-capacity.html"), "utf8");
+        for (const language of LANGUAGES)
+          for (const part of ["", "-more", "-lesson", "-play"]) assert.ok(whole.includes(`["${language}${part}"]={`));
+        for (const language of ["ar", "de"]) {
+          writeFileSync(join(folder, "whole.html"), whole.replace('<html lang="en"', `<html lang="${language}"`));
+          const before = page.requests.length;
+          await page.goto(pathToFileURL(join(folder, "whole.html")).href);
+          await speaks(page, words(language).context);
+          const asked = page.requests.slice(before).filter((url) => !/^(data|blob):/.test(url));
+          assert.equal(asked.length, 1, asked.join("\n"));
+        }
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    });
+
+    it("speaks English in the end where the words take too long", async () => {
+      PAGES["/slow.html"] = { html: document("de", SCRIPT, "<kv-capacity></kv-capacity>") };
+      await page.page.setRequestInterception(true);
+      const held = [];
+      const hold = (request) => (request.url().includes("/locales/") ? held.push(request) : request.continue());
+      page.page.on("request", hold);
+      await page.page.goto(`${site.origin}/slow.html`, { waitUntil: "domcontentloaded" });
+      await until("the file to be asked for", () => held.length > 0);
+      assert.match((await face(page)).state, /waiting/);
+      await speaks(page, words("en").context);
+      await held[0].continue();
+      await speaks(page, words("de").context);
+      page.page.off("request", hold);
+      await page.page.setRequestInterception(false);
+    });
+  });
+}
