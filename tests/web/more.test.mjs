@@ -338,7 +338,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       const later = await asked();
       assert.equal(later.filter((path) => path === "/kv-capacity-more.js").length, 1);
       assert.deepEqual(
-        [...new Set(later)].filter((path) => !/^\/(kv-capacity(-more)?\.js|embed\.css|recorder\.js)$/.test(path)),
+        [...new Set(later)].filter((path) => !/^\/(kv-capacity(-more)?\.js|embed\.(css|js)|recorder\.js)$/.test(path)),
         [],
       );
       // From then on the full kernel is the page's only one.
