@@ -310,15 +310,20 @@ export function wordless(project) {
   // Words that come later take the place of those that are there.
   for (const key of Object.keys(more))
     if (key in first || key in lesson) found.push(`en-more.json says ${key}, which another file says already`);
-  found.push(...wordlessLesson(join(project, "web/src/lesson"), words, lesson, first));
+  found.push(
+    ...wordlessElements(join(project, "web/src/lesson"), words, lesson, first, "en-lesson.json or en-play.json"),
+  );
+  const builder = read("en-builder.json");
+  const known = { ...words, ...builder };
+  found.push(...wordlessElements(join(project, "web/src/builder"), known, builder, words, "en-builder.json"));
   return found.join("\n");
 }
 
 /**
- * Keys that the lesson's elements ask for and that are nowhere, and words that they never ask for. A key that is put
- * together from parts is held against what starts like it.
+ * Keys that the elements of a folder ask for and that are nowhere, and words of their own that they never ask for. A key
+ * that is put together from parts is held against what starts like it. `files` names where their own words are.
  */
-function wordlessLesson(folder, words, lesson, first) {
+function wordlessElements(folder, words, own, earlier, files) {
   const found = [];
   // The steps of a derivation are worded where the calculator can reach them too.
   const sources = [...readdirSync(folder).filter((name) => name.endsWith(".ts")), "../steps.ts"];
@@ -337,10 +342,10 @@ function wordlessLesson(folder, words, lesson, first) {
     }
     for (const [, key] of text.matchAll(/"([\w-]+(?:\.[\w-]+)+)"/g)) exact.add(key);
   }
-  for (const key of Object.keys(lesson)) {
-    if (key in first) found.push(`en-lesson.json or en-play.json says ${key}, which en.json says already`);
+  for (const key of Object.keys(own)) {
+    if (key in earlier) found.push(`${files} says ${key}, which an earlier file says already`);
     if (!exact.has(key) && ![...starts].some((start) => key.startsWith(start)))
-      found.push(`en-lesson.json or en-play.json: no element of the lesson asks for ${key}`);
+      found.push(`${files}: no element asks for ${key}`);
   }
   return found;
 }

@@ -7,6 +7,7 @@
 //   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers; with the same further scripts
 //   cli.mjs                             the command line
 //   locales/de.js, de-more.js, …        words of other languages, a file for each script; as modules (.mjs) too
+//   kv-capacity-builder.js, …-page.js   what only builder.html loads: the builder, and a whole page as text
 //   index.html, embed.html, embed.js, … the site
 //   oembed.json                         what a page that embeds links by oEmbed reads
 //   kv-capacity-scorm.zip               the calculator and the quiz for learning platforms
@@ -165,8 +166,8 @@ function writeWords() {
 /** The scripts that a page fetches later. */
 const LATER = ["more", "lesson", "play", "nowasm"].map((name) => `kv-capacity-${name}.js`);
 
-/** A page of the site with its scripts and styles inside, and at the end what it would fetch later. */
-function oneFile(name) {
+/** A page of the site, as text, with its scripts and styles inside, and at the end what it would fetch later. */
+function oneFile(page) {
   const inside = (name) => {
     const text = readFileSync(join(dist, name), "utf8");
     if (/<\/(script|style)|<!--/i.test(text))
@@ -174,7 +175,7 @@ function oneFile(name) {
     return text;
   };
   return (
-    readFileSync(join(dist, name), "utf8")
+    page
       .replace(/ *<link rel="alternate"[^>]*>\n/g, "")
       .replace(/<link rel="stylesheet" href="([^"]+)" \/>/g, (_tag, name) => `<style>\n${inside(name)}</style>`)
       // The words of every language are there before the first script asks for some.
@@ -184,6 +185,15 @@ function oneFile(name) {
       .replace(/<script src="([^"]+)"><\/script>/g, (_tag, name) => `<script>\n${inside(name)}</script>`)
       .replace("</body>", () => `${LATER.map((name) => `<script>\n${inside(name)}</script>\n`).join("")}</body>`)
   );
+}
+
+/** The frame's page with everything inside, as a script that holds it: the builder puts an element into its place. */
+function pageScript(page) {
+  const [element] = page.match(/<kv-capacity>[\s\S]*<\/kv-capacity>/) ?? [];
+  if (!element) throw new Failure("embed.html has no <kv-capacity> for the builder to take the place of.");
+  const text = JSON.stringify(oneFile(page.replace(element, "<!--element-->")));
+  const ascii = text.replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
+  return `globalThis[Symbol.for("kv-capacity.page.1")]=${ascii};\n`;
 }
 
 /** How large a frame is before it is told the height of what it shows, in pixels. */
@@ -232,6 +242,10 @@ export async function buildSite(site = "") {
     writeFileSync(join(dist, output), await bundle(esbuild, entry, options));
   await write("classic.ts", "kv-capacity.js", { format: "iife" });
   await write("embed.ts", "embed.js", { format: "iife" });
+  await write("builder/builder.ts", "kv-capacity-builder.js", {
+    format: "iife",
+    define: { LANGUAGES: JSON.stringify(["en", ...languages]) },
+  });
   await write("scorm.ts", "scorm.js", { format: "iife" });
   await write("more/classic.ts", "kv-capacity-more.js", { format: "iife" });
   const later = ["more.mjs", "lesson.mjs", "play.mjs", "nowasm.js"].map((name) => `./kv-capacity-${name}`);
@@ -264,10 +278,12 @@ export async function buildSite(site = "") {
   chmodSync(join(dist, "cli.mjs"), 0o755);
   copyFileSync(join(kernels, "kernel.wasm"), join(dist, "kv-capacity.wasm"));
   copyFileSync(join(kernels, "kernel_full.wasm"), join(dist, "kv-capacity-more.wasm"));
+  const read = (name) => readFileSync(join(dist, name), "utf8");
   copyPages();
   writeWords();
   writeOembed(site);
-  writeFileSync(join(dist, "kv-capacity.html"), oneFile("index.html"));
+  writeFileSync(join(dist, "kv-capacity.html"), oneFile(read("index.html")));
+  writeFileSync(join(dist, "kv-capacity-page.js"), pageScript(read("embed.html")));
   writeFileSync(join(dist, "kv-capacity-scorm.zip"), await scormPackage({}));
 }
 

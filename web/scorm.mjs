@@ -23,7 +23,7 @@ const escaped = (text) =>
 /** What the launch page loads, from the built site. */
 function contents() {
   const scripts = readdirSync(dist).filter((name) => /^kv-capacity(-(?!builder|page)\w+)?\.js$/.test(name));
-  const locales = readdirSync(join(dist, "locales")).map((name) => `locales/${name}`);
+  const locales = readdirSync(join(dist, "locales")).flatMap((name) => (name.endsWith(".js") ? `locales/${name}` : []));
   return ["page.css", "scorm.js", ...scripts, ...locales].sort();
 }
 

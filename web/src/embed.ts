@@ -90,12 +90,15 @@ function show(): void {
   if (own.lock !== undefined) next.setAttribute("lock", own.lock);
   shown.replaceWith(next);
   shown = next;
-  if (state) {
-    customElements.whenDefined(tag).then(() => {
+  customElements.whenDefined(tag).then(async () => {
+    if (state) {
       (next as KvCapacity).state = state;
       if (own.lock !== undefined) mark(next, "lock", own.lock);
-    });
-  }
+    }
+    // A frame out of sight is not drawn, so nothing is observed in it.
+    await (next as KvCapacity).ready;
+    tell();
+  });
   follow(next);
 }
 
@@ -136,6 +139,7 @@ let growths = 0;
 const widths = new Set<number>();
 
 function tell(): void {
+  if (parent === window) return;
   const height = Math.ceil(page.getBoundingClientRect().height);
   // A width not seen before is the reader turning the device or dragging the window; a loop goes back and forth.
   if (!widths.has(innerWidth)) {
@@ -159,8 +163,8 @@ function handled(): void {
   tell();
 }
 
-show();
 addEventListener("hashchange", show);
+show();
 if (parent !== window) {
   new ResizeObserver(tell).observe(page);
   for (const kind of ["pointerdown", "keydown", "input"]) {
