@@ -16,10 +16,10 @@ import { visit } from "./visit.mjs";
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
 const work = fileURLToPath(new URL("../../build/builder/", import.meta.url));
-const words = JSON.parse(readFileSync(join(dist, "locales/en-builder.json"), "utf8"));
+const words = JSON.parse(readFileSync(new URL("../../web/locales/en-builder.json", import.meta.url), "utf8"));
 
 const HOSTILE =
-  '</kv-capacity></script><img src=x onerror="hacked=1">&quot;&amp;\'{1+1}*a*_b_`c`\\\n\n\n    d ${e} <!-- 模型 \u2028';
+  '</kv-capacity></script><img src=x onerror="hacked=1">&quot;&amp;\'{1+1}*a*_b_`c`\\\n\n\n    d $<!-- 模型 \u2028';
 
 /** What an author sets up: the element and its state, and the choices below. */
 const CASES = {

@@ -243,6 +243,8 @@ export class KvBuilder extends HTMLElement {
     const tag = this.#tag.value;
     this.#changes.disconnect();
     this.#element = document.createElement(tag) as Embedded;
+    // The page's own space around an element is the stage's business here.
+    this.#element.style.margin = "0";
     this.#changes.observe(this.#element, { attributes: true });
     for (const kind of ["kv-shown", "kv-change"]) this.#element.addEventListener(kind, () => this.#show());
     this.replaceChildren(this.#element);
