@@ -295,7 +295,7 @@ export class KvBuilder extends HTMLElement {
       width: width ? Number(width) : null,
       height: this.#height,
       base,
-      title: this.#word("builder.frame-title", { element: this.#word(`builder.element.${tag}`) }),
+      title: this.#word(`builder.element.${tag}`),
       example: this.#example(),
     };
   }
