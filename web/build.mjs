@@ -154,12 +154,17 @@ function wordScript(name) {
   };
 }
 
-function writeWords() {
+/** A language that runs from right to left. */
+const RTL = /^(ar|fa|he|ur)$/;
+
+async function writeWords(esbuild) {
+  const rtl = await bundle(esbuild, "rtl.ts", { format: "iife" });
   mkdirSync(join(dist, "locales"), { recursive: true });
   for (const name of wordFiles) {
     const { classic, module } = wordScript(name);
-    writeFileSync(join(dist, "locales", `${name}.js`), classic);
-    writeFileSync(join(dist, "locales", `${name}.mjs`), module);
+    const more = RTL.test(name) ? rtl : "";
+    writeFileSync(join(dist, "locales", `${name}.js`), classic + more);
+    writeFileSync(join(dist, "locales", `${name}.mjs`), module + more);
   }
 }
 
@@ -280,7 +285,7 @@ export async function buildSite(site = "") {
   copyFileSync(join(kernels, "kernel_full.wasm"), join(dist, "kv-capacity-more.wasm"));
   const read = (name) => readFileSync(join(dist, name), "utf8");
   copyPages();
-  writeWords();
+  await writeWords(esbuild);
   writeOembed(site);
   writeFileSync(join(dist, "kv-capacity.html"), oneFile(read("index.html")));
   writeFileSync(join(dist, "kv-capacity-page.js"), pageScript(read("embed.html")));

@@ -70,20 +70,14 @@ function localeOf(tag: string): Intl.Locale {
   }
 }
 
-const coming: Record<string, Promise<unknown>> = {};
+const coming: Record<string, Promise<unknown> | undefined> = {};
 
 /** A promise while words for a language tag are still to come. Words that do not come leave English, and one line. */
 export function loadWords(tag: string, part: Part = ""): Promise<unknown> | undefined {
   const { language } = localeOf(tag);
   const names = [language, language + part].filter((name) => LANGUAGES.includes(language) && !files[name]);
-  const load = async (name: string) => {
-    try {
-      await fetchWords?.(name);
-    } catch (error) {
-      console.warn(`kv-capacity: ${error}`);
-    }
-  };
-  return names[0] ? Promise.all(names.map((name) => (coming[name] ??= load(name)))) : undefined;
+  const missing = (error: unknown) => console.warn(`kv-capacity: ${error}`);
+  return names[0] ? Promise.all(names.map((name) => (coming[name] ??= fetchWords?.(name).catch(missing)))) : undefined;
 }
 
 /** Where `{` at `from` closes. */
@@ -185,9 +179,9 @@ export class Speech {
       });
     // Separators count only where they stand as they should: "81,92" is not 8192, and "0,192" not 192.
     const size = of("integer").at(-2)?.length ?? 3;
-    const whole = `\\d+|[1-9]\\d{0,${size - 1}}(?=([${group}\\s]))(?:\\2\\d{${size}})*\\2\\d{3}`;
-    const [all = "", , separator = ""] =
-      plain.match(new RegExp(`^[+-]?((?:${whole})([${decimal}]\\d*)?|[${decimal}]\\d+)(e[+-]?\\d+)?$`, "i")) ?? [];
+    const whole = `\\d+|[1-9]\\d{0,${size - 1}}(?=([${group}\\s]))(\\1\\d{${size}})*\\1\\d{3}`;
+    const number = new RegExp(`^[+-]?(?:${whole})?([${decimal}]\\d*)?(e[+-]?\\d+)?$`, "i");
+    const [all = "", separator = ""] = plain.match(number) ?? [];
     return (kinds.size < 2 ? numeral(all.replaceAll(separator, "").replace(decimal, ".")) : undefined) ?? typed;
   }
 

@@ -155,8 +155,7 @@ export class KvFormula extends LessonElement {
     });
     input.addEventListener("pointermove", (event) => {
       if (!from) return;
-      const toward = this.speech.direction === "rtl" ? -1 : 1;
-      const moved = Math.round((toward * (event.clientX - from.x)) / DRAG[name]);
+      const moved = Math.round((event.clientX - from.x) / DRAG[name]);
       if (moved !== 0) dragged = true;
       if (!dragged) return;
       event.preventDefault();
