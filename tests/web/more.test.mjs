@@ -758,7 +758,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       await until("the search", async () => (await found()).shown);
       await page.type("no such model");
       await until("no match", async () => (await found()).names.length === 0);
-      assert.match(await text(".finder [role=status]"), /Bring it along/);
+      assert.match(await text(".finder .about"), /Bring it along/);
       await page.press("Escape");
       assert.deepEqual([(await found()).focus, (await found()).shown], ["model", false]);
       assert.equal((await reader.plan()).model.name, first.names[0]);

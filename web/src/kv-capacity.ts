@@ -44,7 +44,7 @@ const THINNEST_CONVERSATION = 3;
 const CUTS_WIDTH = 1000;
 
 /** The closed parts at the end, which the second script fills. */
-const PANELS = ["own", "engine", "log"] as const;
+const PANELS = ["own", "engine", "log", "share"] as const;
 type Panels = Host["panels"];
 /** Says "your own model" in the model's selector. */
 const OWN = "+";
@@ -170,20 +170,28 @@ export class KvCapacity extends Base {
   /** The state as a link carries it: keys and ids, such as `model=llama-3.1-8b&context=8192`. */
   get state(): string {
     const out = new URLSearchParams();
-    const stated = { model: DEFAULT_MODEL, ...this.#request };
-    for (const [key, value] of Object.entries(stated)) if (value !== undefined) out.set(key, toText(value));
+    for (const [key, value] of Object.entries(this.#stated)) if (value !== undefined) out.set(key, toText(value));
     return out.toString();
   }
 
   set state(state: string) {
     const given = new URLSearchParams(state.replace(/^[#?]/, ""));
-    for (const key of KEYS) {
-      const text = given.get(key);
-      if (text !== null) this.#assign(key, fromText(key, text));
-    }
+    this.#take(given, "");
     // A key with a dot is another element's.
     const unknown = [...given.keys()].filter((key) => !key.includes(".") && !(KEYS as readonly string[]).includes(key));
     if (unknown.length > 0) console.warn(`kv-capacity: these keys of the state are not known: ${unknown.join(", ")}`);
+  }
+
+  #take(given: URLSearchParams, prefix: string): void {
+    for (const key of KEYS) {
+      const text = given.get(prefix + key);
+      if (text !== null) this.#assign(key, fromText(key, text));
+    }
+  }
+
+  /** The request as it is said: by the ids of a page's author, and with the model that nobody named. */
+  get #stated(): Request {
+    return { ...(this.#request.config === undefined && { model: DEFAULT_MODEL }), ...this.#request } as Request;
   }
 
   attributeChangedCallback(name: string, _old: string | null, text: string | null): void {
@@ -274,7 +282,7 @@ export class KvCapacity extends Base {
       // What stands inside the tag is yet to come.
       document.addEventListener("DOMContentLoaded", () => this.#readModels(), { once: true });
     }
-    if (this.hasAttribute("link")) this.#readLink();
+    this.#readLink();
     if (this.#kernel) this.#queue();
     else
       loadKernel()
@@ -325,10 +333,13 @@ export class KvCapacity extends Base {
     const detail = error instanceof Error ? error.message : String(error);
     sayRich(this.#trouble, this.#speech.stretches(`trouble.${trouble}`, { detail }));
     this.#base.className = "kv failed";
+    announce(this.#trouble.textContent ?? "");
   };
 
   #readLink(): void {
-    if (location.hash.length > 1) this.state = location.hash;
+    const { hash } = location;
+    if (this.hasAttribute("link")) this.state = hash;
+    if (!this.#kernel) this.#take(new URLSearchParams(hash.slice(1)), `${this.id || this.localName}.`);
   }
 
   #writeLink(): void {
@@ -458,7 +469,7 @@ export class KvCapacity extends Base {
         return self.#catalogue as Catalogue;
       },
       get request() {
-        return { model: DEFAULT_MODEL, ...self.#request } as Request;
+        return self.#stated;
       },
       get plan() {
         return self.#plan;
@@ -637,7 +648,7 @@ export class KvCapacity extends Base {
     );
     const modelField = field("model", this.#selects.model);
     modelField.append(search);
-    this.#trouble = h("p", { class: "trouble", role: "alert", part: "problem" });
+    this.#trouble = h("p", { class: "trouble", part: "problem" });
     this.#base = h(
       "div",
       { class: this.#kernel ? "kv" : "kv waiting" },

@@ -17,7 +17,7 @@ export interface Host {
   readonly plan: Answer | null;
   readonly error: Failure["error"] | null;
   /** The closed parts under the sentence and at the end, to be filled. */
-  readonly panels: Record<"wish" | "own" | "engine" | "log", HTMLElement>;
+  readonly panels: Record<"wish" | "own" | "engine" | "log" | "share", HTMLElement>;
   /** Below the sentence, for what an engine's answer has beyond the textbook's. */
   readonly reserved: HTMLElement;
   readonly modelSelect: HTMLSelectElement;

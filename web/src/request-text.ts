@@ -1,4 +1,5 @@
 /** A request as attributes and links write it: one text a key. */
+import { requestText } from "./kernel.js";
 import { numeral } from "./words.js";
 
 const TEXTS = ["model", "weights", "kv", "gpu", "engine"] as const;
@@ -29,5 +30,5 @@ export function fromText(key: Key, text: string): unknown {
 }
 
 export function toText(value: unknown): string {
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? requestText(value) : String(value);
 }

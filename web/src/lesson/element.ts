@@ -28,6 +28,17 @@ const watcher = new IntersectionObserver(
   { rootMargin: "50%" },
 );
 
+/** On paper nothing can be opened, so what says more stands there open. */
+addEventListener("beforeprint", () => {
+  for (const { shadowRoot } of document.querySelectorAll("kv-capacity, kv-curve")) {
+    for (const part of shadowRoot?.querySelectorAll<HTMLDetailsElement>("details:not(.panel)") ?? []) {
+      part.open = true;
+      // Its own comes only after the page is on paper.
+      part.dispatchEvent(new Event("toggle"));
+    }
+  }
+});
+
 export abstract class LessonElement extends HTMLElement {
   /** Its own styles, beside those that all share. */
   static readonly css: string = "";
@@ -237,7 +248,7 @@ export abstract class LessonElement extends HTMLElement {
     this.speech = speech;
     this.#adopt();
     this.#problem = h("p", { class: "problem" });
-    this.#trouble = h("p", { class: "trouble", role: "alert" });
+    this.#trouble = h("p", { class: "trouble" });
     this.#base = h(
       "div",
       { class: this.#started ? "kv" : "kv waiting", lang: speech.language, dir: speech.direction },
@@ -264,6 +275,7 @@ export abstract class LessonElement extends HTMLElement {
     const { trouble = "failed", message } = error as { trouble?: string; message?: string };
     sayRich(this.#trouble, this.speech.stretches(`trouble.${trouble}`, { detail: message ?? String(error) }));
     if (this.#base) this.#base.className = "kv failed";
+    this.announce(this.#trouble.textContent ?? "");
   };
 
   /** One showing for any number of attributes that are set together. */

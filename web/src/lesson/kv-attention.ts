@@ -7,7 +7,8 @@ import type { Answer, LayerRun, Request } from "../contract.js";
 import { h, mark, say, sayRich } from "../nodes.js";
 import { attributes, LessonElement } from "./element.js";
 import css from "./kv-attention.css";
-import { field, offerModels, svg } from "./parts.js";
+import { svg } from "../picture.js";
+import { field, offerModels } from "./parts.js";
 
 const VARIANTS = ["mha", "gqa", "mqa", "mla", "window"] as const;
 type Variant = (typeof VARIANTS)[number];

@@ -228,7 +228,7 @@ export class KvCapacityTable extends HTMLElement {
       kit.announce(`${word("table.done")} ${this.#gqa.textContent}`);
     });
     this.#gqa = h("p", { class: "gqa", part: "sentence" });
-    this.#trouble = h("p", { class: "trouble", role: "alert", part: "problem" });
+    this.#trouble = h("p", { class: "trouble", part: "problem" });
     this.#base = h(
       "div",
       { class: "kv waiting" },

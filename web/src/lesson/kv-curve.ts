@@ -5,10 +5,11 @@
  */
 import type { Answer, Request } from "../contract.js";
 import { h, mark, say, sayRich } from "../nodes.js";
+import { pageColour, pictureFile, save, svg } from "../picture.js";
 import { attributes, LessonElement } from "./element.js";
 import { kit } from "./kit.js";
 import css from "./kv-curve.css";
-import { button, svg } from "./parts.js";
+import { button } from "./parts.js";
 
 const MOST_KEPT = 3;
 /** Where the context axis starts and where it ends at least. */
@@ -104,11 +105,12 @@ export class KvCurve extends LessonElement {
     );
     this.#details.addEventListener("toggle", () => this.#showTable());
     this.#drawn = "";
-    const save = (type: "svg" | "png") => button(this.word(`curve.save.${type}`), () => void this.#save(type), "plain");
+    const saved = (type: "svg" | "png") =>
+      button(this.word(`curve.save.${type}`), () => void this.#save(type), "plain");
     return [
       h("figure", {}, this.#picture, this.#hover),
       this.#legend,
-      h("div", { class: "buttons" }, this.#keep, save("svg"), save("png")),
+      h("div", { class: "buttons" }, this.#keep, saved("svg"), saved("png")),
       this.#sentence,
       this.#details,
     ];
@@ -480,18 +482,7 @@ export class KvCurve extends LessonElement {
     copy.removeAttribute("class");
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` }))
       copy.setAttribute(name, String(value));
-    const text = new XMLSerializer().serializeToString(copy);
-    if (type === "svg") return new Blob([text], { type: "image/svg+xml" });
-    const image = new Image();
-    image.src = `data:image/svg+xml,${encodeURIComponent(text)}`;
-    await image.decode();
-    const canvas = h("canvas");
-    canvas.width = 2 * width;
-    canvas.height = 2 * height;
-    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
-    return new Promise((resolve, reject) =>
-      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("no picture"))), "image/png"),
-    );
+    return pictureFile(copy, type);
   }
 
   #strokeOf(index: number): Record<string, string> {
@@ -503,19 +494,8 @@ export class KvCurve extends LessonElement {
   }
 
   async #save(type: "svg" | "png"): Promise<void> {
-    const url = URL.createObjectURL(await this.picture(type));
-    h("a", { href: url, download: `${this.localName}.${type}` }).click();
-    setTimeout(() => URL.revokeObjectURL(url), 60_000);
+    save(await this.picture(type), `${this.localName}.${type}`);
   }
-}
-
-/** What is behind an element: the nearest background that is not clear. */
-function pageColour(element: Element): string {
-  for (let at: Element | null = element; at; at = at.parentElement) {
-    const { backgroundColor } = getComputedStyle(at);
-    if (!/^(transparent|rgba\(0, 0, 0, 0\))$/.test(backgroundColor)) return backgroundColor;
-  }
-  return "Canvas";
 }
 
 declare global {

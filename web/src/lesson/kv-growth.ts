@@ -7,7 +7,8 @@ import type { Answer } from "../contract.js";
 import { h, mark, say, sayRich } from "../nodes.js";
 import { attributes } from "./element.js";
 import css from "./kv-growth.css";
-import { field, offerModels, svg } from "./parts.js";
+import { svg } from "../picture.js";
+import { field, offerModels } from "./parts.js";
 import { SteppedElement } from "./stepped.js";
 
 /** Kinds of layers that keep something for every token. */

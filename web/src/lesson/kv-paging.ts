@@ -8,7 +8,8 @@ import type { MemoryKind, PagingServer, PagingState } from "../contract.js";
 import { h, mark, say, sayRich } from "../nodes.js";
 import { attributes } from "./element.js";
 import css from "./kv-paging.css";
-import { field, svg } from "./parts.js";
+import { svg } from "../picture.js";
+import { field } from "./parts.js";
 import { SteppedElement } from "./stepped.js";
 
 /** Pictures of a whole run that plays. */

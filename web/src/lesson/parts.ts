@@ -3,20 +3,6 @@ import type { Answer, Catalogue } from "../contract.js";
 import { h } from "../nodes.js";
 import type { Speech } from "../words.js";
 
-const SVG = "http://www.w3.org/2000/svg";
-
-/** A node of a picture. */
-export function svg<K extends keyof SVGElementTagNameMap>(
-  tag: K,
-  attributes: Record<string, string | number> = {},
-  ...children: (Node | string)[]
-): SVGElementTagNameMap[K] {
-  const node = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, String(value));
-  node.append(...children);
-  return node;
-}
-
 export function button(text: string, pressed: () => void, kind = "button"): HTMLButtonElement {
   const node = h("button", { type: "button", class: kind }, text);
   node.addEventListener("click", pressed);

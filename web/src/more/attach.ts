@@ -7,12 +7,13 @@ import css from "./more.css";
 import { ownModel } from "./own.js";
 import { reservation } from "./reserved.js";
 import { modelSearch } from "./search.js";
+import { sharing } from "./share.js";
 import { wishes } from "./wish.js";
 
 export function attach(host: Host): Attached {
   host.addEnglish(words);
   host.addStyles(css);
-  const parts = [wishes(host), ownModel(host), engineSettings(host), logReader(host), reservation(host)];
+  const parts = [wishes(host), ownModel(host), engineSettings(host), logReader(host), reservation(host), sharing(host)];
   const search = modelSearch(host);
   return {
     show() {

@@ -20,7 +20,7 @@ export function logReader(host: Host): Part {
   const clear = h("button", { type: "button", class: "plain", hidden: "" }, speech.text("log.clear"));
   const outcome = h("div", { class: "log-outcome" });
   // Stands before there is anything to say, so that what it says is read aloud.
-  const title = h("p", { class: "title", role: "status" });
+  const title = h("p", { class: "title" });
   const back = h("button", { type: "button", class: "plain" }, speech.text("log.undo"));
   const taken = h("p", { class: "taken", hidden: "" }, `${speech.text("log.taken")} `, back);
   panel.replaceChildren(
@@ -188,6 +188,7 @@ export function logReader(host: Host): Part {
         lines: reading.lines.length + reading.lines_left_out,
       });
       say(title, found);
+      host.announce(found);
     }
     if (reading.memory) parts.push(...bar(reading.memory.segments, reading.memory.total_share));
     parts.push(

@@ -30,7 +30,7 @@ export function modelSearch(host: Host): { open(): void } {
     spellcheck: "false",
   });
   const list = h("div", { role: "listbox", id, "aria-label": speech.text("search.list") });
-  const none = h("p", { class: "about", role: "status" });
+  const none = h("p", { class: "about" });
   const box = h("div", { class: "finder", hidden: "" }, input, list, none);
   (select.parentElement as HTMLElement).append(box);
 
@@ -95,6 +95,7 @@ export function modelSearch(host: Host): { open(): void } {
     }
     list.replaceChildren(...nodes);
     say(none, found.length === 0 ? speech.text("search.none") : "");
+    if (found.length === 0) host.announce(none.textContent ?? "");
     const chosen = options.findIndex((option) => option.dataset.value === select.value);
     activate(terms.length === 0 && chosen >= 0 ? chosen : found.length > 0 ? 0 : -1);
   }
