@@ -1058,7 +1058,7 @@ export class KvCapacity extends Base {
     sayRich(
       this.#sentence,
       keys.flatMap((key, i) => [
-        ...(i > 0 ? [{ text: " ", strong: false }] : []),
+        ...(i > 0 ? this.#speech.stretches("gap") : []),
         ...this.#speech.stretches(key, values),
       ]),
     );

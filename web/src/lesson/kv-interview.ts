@@ -93,7 +93,11 @@ export class KvInterview extends LessonElement {
       this.#next();
       const last = this.#chain.lastElementChild;
       last?.querySelector<HTMLElement>("#answer, .choice, h3")?.focus({ preventScroll: true });
-      this.announce([...told, ...(last?.querySelectorAll("h3") ?? [])].map((node) => node.textContent).join(" "));
+      this.announce(
+        [...told, ...(last?.querySelectorAll("h3") ?? [])]
+          .map((node) => node.textContent)
+          .join(this.speech.text("gap")),
+      );
     };
     const giveUp = button(this.word("quiz.give-up"), () => done(null), "plain give-up");
     link.append(answerForm(this.speech, item, at, check, done), h("p", { class: "aside" }, giveUp));

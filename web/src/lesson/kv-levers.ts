@@ -185,7 +185,7 @@ export class KvLevers extends LessonElement {
       if (!keys.includes(because(free))) keys.push(because(free));
       Object.assign(values, pull?.values, { free: name.textContent ?? "", m: gains.get(free) ?? 0 });
     }
-    const parts = keys.flatMap((key) => [...this.speech.stretches(key, values), { text: " ", strong: false }]);
+    const parts = keys.flatMap((key) => [...this.speech.stretches(key, values), ...this.speech.stretches("gap")]);
     sayRich(this.#sentence, parts.slice(0, -1));
   }
 }

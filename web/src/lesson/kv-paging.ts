@@ -281,7 +281,7 @@ export class KvPaging extends SteppedElement {
     const first = step === 0 ? "start" : step >= this.#last ? "end" : best.running === 0 ? "done" : "now";
     const stretches = this.speech.stretches(`paging.${first}`, values);
     if (first === "now" && shared.spared_tokens > 0) {
-      stretches.push({ text: " ", strong: false }, ...this.speech.stretches("paging.sharing", values));
+      stretches.push(...this.speech.stretches("gap"), ...this.speech.stretches("paging.sharing", values));
     }
     sayRich(this.#sentence, stretches);
   }

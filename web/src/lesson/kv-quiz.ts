@@ -143,7 +143,7 @@ export class KvQuiz extends LessonElement {
     this.#shown = `${at}:true`;
     this.#showQuestion(at);
     const told = this.#card.querySelectorAll(".verdict, .diagnosis");
-    this.announce([...told].map((node) => node.textContent).join(" "));
+    this.announce([...told].map((node) => node.textContent).join(this.speech.text("gap")));
     this.#card.querySelector<HTMLElement>(".next")?.focus({ preventScroll: true });
   }
 

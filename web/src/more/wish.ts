@@ -93,10 +93,7 @@ export function wishes(host: Host): Part {
       gpus === null ? "wish.no-gpus" : gpus.copies > 1 ? "wish.gpus-copies" : "wish.gpus",
       ...(fits ? [] : [kv === null ? "wish.no-kv" : "wish.kv"]),
     ];
-    return keys.flatMap((key, i) => [
-      ...(i > 0 ? [{ text: " ", strong: false }] : []),
-      ...speech.stretches(key, values),
-    ]);
+    return keys.flatMap((key, i) => [...(i > 0 ? speech.stretches("gap") : []), ...speech.stretches(key, values)]);
   }
 
   /** Each way as a button that goes it. */
