@@ -70,9 +70,9 @@ function layout() {
 }
 
 /** Dependencies are pinned to one version, and the lock file says the same and names no server. */
-function dependencies() {
-  const manifest = JSON.parse(read("package.json"));
-  const lock = JSON.parse(read("package-lock.json"));
+function dependencies(folder) {
+  const manifest = JSON.parse(read(`${folder}package.json`));
+  const lock = JSON.parse(read(`${folder}package-lock.json`));
   const found = [];
   for (const kind of ["dependencies", "devDependencies", "optionalDependencies"]) {
     for (const [name, version] of Object.entries(manifest[kind] ?? {})) {
@@ -90,7 +90,7 @@ function dependencies() {
       if (!nested) found.push(`package-lock.json: ${name}, which ${path} asks for, is left out`);
     }
   }
-  return found.join("\n");
+  return found.map((one) => folder + one).join("\n");
 }
 
 /** No file names a package registry: where packages come from is the business of the machine. */
@@ -156,7 +156,7 @@ async function tidy() {
 
 const checks = [
   { name: "layout of the project", run: layout },
-  { name: "dependencies", run: dependencies },
+  { name: "dependencies", run: () => dependencies("") || dependencies("tests/hosts/") },
   { name: "no registry is named", run: hosts },
   { name: "words for every code", run: () => wordless(projectFolder) },
   { name: "every language's words", run: () => languages(projectFolder) },

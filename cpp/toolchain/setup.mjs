@@ -19,23 +19,23 @@ export const projectFolder = join(dirname(fileURLToPath(import.meta.url)), "../.
  * True when every package of the lock file that this platform takes is in node_modules at its version.
  * npm keeps the tree that it installed in node_modules/.package-lock.json.
  */
-function nodeModulesAreCurrent() {
-  const installed = join(projectFolder, "node_modules/.package-lock.json");
+export function nodeModulesAreCurrent(folder = projectFolder) {
+  const installed = join(folder, "node_modules/.package-lock.json");
   if (!existsSync(installed)) return false;
   const packagesIn = (path) => JSON.parse(readFileSync(path, "utf8")).packages;
   const have = packagesIn(installed);
-  return Object.entries(packagesIn(join(projectFolder, "package-lock.json"))).every(
+  return Object.entries(packagesIn(join(folder, "package-lock.json"))).every(
     ([path, entry]) => path === "" || entry.optional || have[path]?.version === entry.version,
   );
 }
 
-function installNodeModules() {
+export function installNodeModules(folder = projectFolder, what = "Installing the node modules") {
   return runQuietly(
-    "Installing the node modules",
+    what,
     'Check the network, then run "npm ci" to see why.',
     "npm",
     ["ci", "--no-audit", "--no-fund", "--loglevel=error"],
-    { cwd: projectFolder },
+    { cwd: folder },
   );
 }
 

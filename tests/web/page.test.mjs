@@ -444,6 +444,39 @@ for (const [name, launch] of Object.entries(browsers)) {
       );
     });
 
+    it("takes a property's text as an attribute's, since frameworks write attributes as properties", async () => {
+      await fresh();
+      const { request, plan, error } = await page.evaluate(async () => {
+        const element = document.querySelector("kv-capacity");
+        const texts = { model: " llama-3-70b ", gpus: "4", context: "16384", kv: '{"k": "fp8", "v": "bf16"}' };
+        Object.assign(element, { ...texts, options: '{"reserve": 0.2}' });
+        await Promise.resolve();
+        const { request, plan, error } = element;
+        return { request, plan, error };
+      });
+      assert.equal(error, null);
+      const kv = { k: "fp8", v: "bf16" };
+      assert.deepEqual(request, { model: "llama-3-70b", gpus: 4, context: 16384, kv, options: { reserve: 0.2 } });
+      assert.deepEqual([plan.deployment.gpus, plan.context], [4, 16384]);
+    });
+
+    it("keeps the keys of its controls from the page's shortcuts, and no others", async () => {
+      await fresh();
+      await page.evaluate(() => {
+        window.heard = [];
+        document.addEventListener("keydown", ({ key }) => window.heard.push(key));
+      });
+      await reader.focus(".context-field .exact");
+      await page.type("n/");
+      await reader.focus("#context");
+      for (const key of ["ArrowRight", "Home", "PageUp"]) await page.press(key);
+      await reader.focus("#model");
+      await page.press("ArrowDown");
+      await page.press("Escape");
+      await page.press("Tab");
+      assert.deepEqual(await page.evaluate(() => window.heard), ["Escape", "Tab"]);
+    });
+
     it("takes its state from attributes, and keeps properties that came early", async () => {
       await fresh("/attributes.html");
       let plan = await reader.plan();

@@ -7,13 +7,14 @@ import { fileURLToPath } from "node:url";
 /** The built site. */
 export const dist = fileURLToPath(new URL("../../web/dist/", import.meta.url));
 
-const TYPES = {
+export const TYPES = {
   ".html": "text/html; charset=utf-8",
   ".js": "text/javascript; charset=utf-8",
   ".mjs": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
   ".wasm": "application/wasm",
   ".json": "application/json; charset=utf-8",
+  ".svg": "image/svg+xml",
 };
 
 /** Notes what goes wrong in a page, in every browser alike. First script of the page. */

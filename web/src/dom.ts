@@ -12,10 +12,16 @@ export function define(name: string, element: CustomElementConstructor): void {
   if (globalThis.customElements && !customElements.get(name)) customElements.define(name, element);
 }
 
+/** Keys pressed in a control are not the page's shortcuts, which would turn a slide; what leaves it or has ⌃ or ⌘ may be. */
+const keepKey = (event: KeyboardEvent): void => {
+  if (!event.ctrlKey && !event.metaKey && !/Tab|Esc/.test(event.key)) event.stopPropagation();
+};
+
 const sheets = new WeakMap<Document, Map<string, CSSStyleSheet>>();
 
 /** Adopts styles; a sheet belongs to one document, so an element that moves to another gets that one's. */
 export function adopt(root: ShadowRoot, ...styles: string[]): void {
+  root.addEventListener("keydown", keepKey as EventListener);
   const owner = root.ownerDocument;
   const view = owner.defaultView;
   if (!view) return;

@@ -241,7 +241,9 @@ export class KvCapacity extends Base {
           return this.#request[key];
         },
         set(this: KvCapacity, value: unknown) {
-          this.#assign(key, value);
+          // Frameworks set a tag's attributes as properties where there is one.
+          if (typeof value === "string") this.setAttribute(key, value);
+          else this.#assign(key, value);
         },
       });
     }

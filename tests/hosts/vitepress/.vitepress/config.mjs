@@ -1,0 +1,8 @@
+import { defineConfig } from "vitepress";
+
+export default defineConfig({
+  title: "Course",
+  base: "/course/",
+  themeConfig: { search: { provider: "local" } },
+  // README
+});
