@@ -242,8 +242,7 @@ export class KvCapacity extends Base {
         },
         set(this: KvCapacity, value: unknown) {
           // Frameworks set a tag's attributes as properties where there is one.
-          if (typeof value === "string") this.setAttribute(key, value);
-          else this.#assign(key, value);
+          this.#assign(key, typeof value === "string" ? fromText(key, value) : value);
         },
       });
     }
