@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { join } from "node:path";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { cacheFolder, runMain } from "../cpp/toolchain/terminal.mjs";
+import { misdescribed } from "./manifest.mjs";
 import { languages, wordless } from "./words.mjs";
 
 const fix = process.argv.includes("--fix");
@@ -160,6 +161,7 @@ const checks = [
   { name: "no registry is named", run: hosts },
   { name: "words for every code", run: () => wordless(projectFolder) },
   { name: "every language's words", run: () => languages(projectFolder) },
+  { name: "manifest of the elements", run: () => misdescribed(projectFolder) },
   { name: "clang-format", run: formatOfCpp },
   { name: "biome", run: () => complaints("npx", ["biome", "check", "--error-on-warnings", "--max-diagnostics=50"]) },
   { name: "types", run: () => complaints("npx", ["tsc", "-p", "web"]) },

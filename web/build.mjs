@@ -5,6 +5,9 @@
 //   kv-capacity-play.js                 likewise: paging, quiz and interview
 //   kv-capacity-nowasm.js               full kernel as JavaScript, loaded where WebAssembly is refused
 //   kv-capacity.mjs, kv-capacity.wasm   ES module and its kernel, for bundlers; with the same further scripts
+//   kernel.mjs                          the full kernel alone, for Node, workers and pages with faces of their own
+//   types/, custom-elements.json        what editors and type checkers know of all these
+//   THIRD-PARTY-NOTICES.txt             whose work is compiled into the kernels
 //   cli.mjs                             the command line
 //   locales/de.js, de-more.js, …        words of other languages, a file for each script; as modules (.mjs) too
 //   kv-capacity-builder.js, …-page.js   what only builder.html loads: the builder, and a whole page as text
@@ -13,6 +16,7 @@
 //   kv-capacity-scorm.zip               the calculator and the quiz for learning platforms
 //   kv-capacity.html                    the site's first page with everything inside, for disks and mail
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   copyFileSync,
@@ -27,8 +31,11 @@ import { basename, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { Failure, runMain, say } from "../cpp/toolchain/terminal.mjs";
+import { manifest } from "./manifest.mjs";
+import { notices } from "./notices.mjs";
 import { pack, unpack } from "./pack.mjs";
 import { scormPackage } from "./scorm.mjs";
+import { writeTypes } from "./types.mjs";
 
 const web = join(projectFolder, "web");
 const dist = join(web, "dist");
@@ -56,7 +63,7 @@ export function buildPreset(preset, target = "all") {
 /**
  * The modules that only a build can give: "kernel:core" and "kernel:full" are the factories that Emscripten made,
  * "kernel:javascript" that of the full kernel without WebAssembly, "kernel:core.wasm" and "kernel:full.wasm" the
- * compiled bytes.
+ * compiled bytes, "kernel:core.sha256" and "kernel:full.sha256" the hashes of those.
  */
 const kernelModules = {
   name: "kernels",
@@ -64,11 +71,14 @@ const kernelModules = {
     const files = { core: "kernel", full: "kernel_full", javascript: "kernel_full.js" };
     build.onResolve({ filter: /^kernel:/ }, ({ path }) => ({ path, namespace: "kernel" }));
     build.onLoad({ filter: /./, namespace: "kernel" }, ({ path }) => {
-      const [, name, wasm] = path.match(/^kernel:(\w+)(\.wasm)?$/) ?? [];
-      const file = join(kernels, `${files[name]}${wasm ?? ".mjs"}`);
+      const [, name, form] = path.match(/^kernel:(\w+)(\.wasm|\.sha256)?$/) ?? [];
+      const file = join(kernels, `${files[name]}${form ? ".wasm" : ".mjs"}`);
       if (!existsSync(file)) return { errors: [{ text: `${path} is not a kernel that is built (${file})` }] };
-      if (!wasm) return { contents: readFileSync(file, "utf8"), resolveDir: web };
+      if (!form) return { contents: readFileSync(file, "utf8"), resolveDir: web };
       const bytes = readFileSync(file);
+      if (form === ".sha256") {
+        return { contents: `export default "${createHash("sha256").update(bytes).digest("hex")}";` };
+      }
       const packed = pack(bytes);
       if (!bytes.equals(unpack(packed))) return { errors: [{ text: `${path} does not survive packing` }] };
       const contents = `import { unpack } from "./pack.mjs";\nexport default () => unpack(${JSON.stringify(packed)});`;
@@ -268,6 +278,7 @@ export async function buildSite(site = "") {
       banner: { js: 'import "./kv-capacity.mjs";' },
     });
   }
+  await write("kernel-alone.ts", "kernel.mjs", { format: "esm", external });
   await write("nowasm.ts", "kv-capacity-nowasm.js", {
     format: "iife",
     // Emscripten's glue asks for its own address only to find a file that this kernel does not have.
@@ -284,6 +295,12 @@ export async function buildSite(site = "") {
   copyFileSync(join(kernels, "kernel.wasm"), join(dist, "kv-capacity.wasm"));
   copyFileSync(join(kernels, "kernel_full.wasm"), join(dist, "kv-capacity-more.wasm"));
   const read = (name) => readFileSync(join(dist, name), "utf8");
+  writeFileSync(
+    join(dist, "THIRD-PARTY-NOTICES.txt"),
+    notices(process.env.KV_EMSCRIPTEN_ROOT, join(kernels, "headers")),
+  );
+  await writeTypes(join(dist, "types"));
+  writeFileSync(join(dist, "custom-elements.json"), JSON.stringify(manifest("web/dist"), null, 1));
   copyPages();
   await writeWords(esbuild);
   writeOembed(site);

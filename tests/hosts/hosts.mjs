@@ -134,7 +134,9 @@ export async function installNpm() {
   rmSync(packed, { recursive: true, force: true });
   mkdirSync(packed);
   writeFileSync(join(packed, "package.json"), '{ "private": true }');
-  const [{ filename }] = JSON.parse(run(projectFolder, "npm", "pack", "--json", `--pack-destination=${packed}`));
+  const [{ filename }] = JSON.parse(
+    run(projectFolder, "npm", "pack", "--json", "--ignore-scripts", `--pack-destination=${packed}`),
+  );
   run(packed, "npm", "install", "--no-audit", "--no-fund", "--offline", `./${filename}`);
 }
 

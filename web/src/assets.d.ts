@@ -34,6 +34,16 @@ declare module "kernel:full.wasm" {
   export default bytes;
 }
 
+/** SHA-256 of the kernels' bytes, as hex digits. */
+declare module "kernel:core.sha256" {
+  const sha256: string;
+  export default sha256;
+}
+declare module "kernel:full.sha256" {
+  const sha256: string;
+  export default sha256;
+}
+
 /** The full kernel as JavaScript alone. */
 declare module "kernel:javascript" {
   const create: () => Promise<import("./contract.js").WasmInstance>;

@@ -3,6 +3,11 @@
  * and comes out; all checking is C++'s.
  */
 import type { Answer, Catalogue, Failure, Kernel, Request, WasmInstance } from "./contract.js";
+import { KernelError } from "./trouble.js";
+import { VERSION } from "./version.js";
+
+export { KernelError, type KernelTrouble } from "./trouble.js";
+export { VERSION } from "./version.js";
 
 /** An Emscripten factory. It may throw at once, reject, or resolve. */
 export type WasmFactory = (options?: object) => Promise<WasmInstance> | WasmInstance;
@@ -10,26 +15,11 @@ export type WasmFactory = (options?: object) => Promise<WasmInstance> | WasmInst
 /** Where the two kernels come from: each flavour of the script brings its own. */
 export interface KernelSource {
   /** Textbook and catalogue. */
-  core: () => Promise<WasmInstance> | WasmInstance;
+  core?: () => Promise<WasmInstance> | WasmInstance;
   /** The same, the engines' rules, and the reading of configs and logs: loaded when somebody asks for them. */
   full?: () => Promise<WasmInstance> | WasmInstance;
   /** Loads the script that announces the full kernel as JavaScript, for where WebAssembly is refused. */
   plain?: () => Promise<unknown>;
-}
-
-export const VERSION = "0.1.0";
-
-/** Why the kernel did not start; the page words it. */
-export type KernelTrouble = "no_wasm" | "csp" | "timeout" | "network" | "failed";
-
-export class KernelError extends Error {
-  constructor(
-    readonly trouble: KernelTrouble,
-    detail: string,
-  ) {
-    super(detail);
-    this.name = "KernelError";
-  }
 }
 
 /** How long the kernel may take to arrive and compile, in milliseconds. */
@@ -90,11 +80,12 @@ export function requestText(request: unknown): string {
   return (text ?? "null").replace(/"\\u0000(-?\d+)"/g, "$1");
 }
 
-function internal(error: unknown): Failure {
+export function internal(error: unknown): Failure {
   return { error: { code: "internal", field: "", message: String(error) } };
 }
 
-function wrap(instance: WasmInstance): Kernel {
+/** A kernel around a module that has started. */
+export function wrap(instance: WasmInstance): Kernel {
   let catalogue: Catalogue | undefined;
   const planText = (text: string): string => {
     try {
@@ -149,7 +140,7 @@ async function plain(): Promise<WasmInstance> {
 
 async function make(which: "core" | "full"): Promise<WasmInstance> {
   try {
-    if (!source?.[which]) throw new KernelError("failed", "no kernel was provided");
+    if (!source?.[which]) throw new KernelError("failed", "no kernel");
     return await source[which]();
   } catch (error) {
     const refusal = troubleOf(error);

@@ -1095,6 +1095,8 @@ declare global {
     "kv-capacity": KvCapacity;
   }
   interface HTMLElementEventMap {
+    /** An answer is shown; not only a reader's. Does not bubble. */
+    "kv-shown": Event;
     "kv-input": CapacityEvent;
     "kv-change": CapacityEvent;
   }

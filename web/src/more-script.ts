@@ -26,7 +26,7 @@ export const beside = (name: string) => (): Promise<unknown> =>
   new Promise((resolve, reject) => {
     const missing = (detail: string) => reject(new KernelError("network", detail));
     if (!from) {
-      if (document.readyState !== "loading") return missing("the script does not know its own address");
+      if (document.readyState !== "loading") return missing("unknown address");
       return document.addEventListener("DOMContentLoaded", resolve);
     }
     const url = new URL(name, from);

@@ -4,7 +4,7 @@
  */
 const STEPS: Record<string, "stepUp" | "stepDown"> = { ArrowLeft: "stepUp", ArrowRight: "stepDown" };
 
-addEventListener(
+globalThis.addEventListener?.(
   "keydown",
   (event) => {
     const range = event.composedPath()[0];

@@ -104,7 +104,7 @@ export class KvInterview extends LessonElement {
     this.#chain.append(link);
   }
 
-  #send(name: string, detail: object): void {
+  #send<Name extends "kv-answer" | "kv-summary">(name: Name, detail: HTMLElementEventMap[Name]["detail"]): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
 

@@ -147,7 +147,7 @@ export class KvQuiz extends LessonElement {
     this.#card.querySelector<HTMLElement>(".next")?.focus({ preventScroll: true });
   }
 
-  #send(name: string, detail: object): void {
+  #send<Name extends "kv-answer" | "kv-summary">(name: Name, detail: HTMLElementEventMap[Name]["detail"]): void {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
 

@@ -16,6 +16,17 @@ export interface Said {
   verdict: QuizVerdict;
 }
 
+/** What `kv-answer` and `kv-summary` carry. */
+export type AnswerEvent = CustomEvent<{
+  question: QuizItem;
+  /** As it was typed; null where the answer was asked for. */
+  answer: string | null;
+  verdict: QuizVerdict["verdict"] | "shown";
+  /** The code of a known mistake that gives this answer. */
+  diagnosis: string | null;
+}>;
+export type SummaryEvent = CustomEvent<{ right: number; count: number; diagnoses?: Record<string, number> }>;
+
 const UNITS = ["B", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB"];
 
 /** A typed answer as number and unit, in the reader's language. */
@@ -197,4 +208,11 @@ export function verdictNodes(speech: Speech, item: QuizItem, said: Said | null):
   const values = { ...valuesOf(speech, item), given: said.given, answer };
   const [code] = said.verdict.diagnoses;
   return code ? [title, h("p", { class: "diagnosis" }, speech.text(`quiz.mistake.${code}`, values))] : [title];
+}
+
+declare global {
+  interface HTMLElementEventMap {
+    "kv-answer": AnswerEvent;
+    "kv-summary": SummaryEvent;
+  }
 }
