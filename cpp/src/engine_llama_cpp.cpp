@@ -143,8 +143,7 @@ Build build_of(const EngineInput& in) {
   build.unified = options.given("kv_unified") ? options.truth("kv_unified") : fork || !since(6040);
 
   // The context is a multiple of 32, of 256 under flash attention (7257) and in every build since b6980 (17046).
-  // Without a build the context is taken for the one that the engine prints, which is already rounded.
-  const bool rounds_to_256 = flash || (options.given("version") && since(6980) && !fork);
+  const bool rounds_to_256 = flash || (since(6980) && !fork);
   build.pad = rounds_to_256 ? 256 : 32;
   build.window_pad = options.given("flash_attn") && !flash && !since(6980) ? 32 : 256;
 

@@ -171,6 +171,17 @@ TEST_CASE("window caches hold the windows of their stream and a micro-batch, pad
   CHECK(cells_in("mistral-7b-v0.1", "32768", "", "full") == 32768);
 }
 
+TEST_CASE("a context is a multiple of 256 cells, in builds before b6980 of 32 unless there is flash attention") {
+  const auto cells = [](const std::string& options) { return cells_in("llama-3.1-8b", "10000", options, "full"); };
+  CHECK(cells("") == 10240);
+  CHECK(cells(R"("flash_attn":false)") == 10240);
+  CHECK(cells(R"("version":"b6980")") == 10240);
+  CHECK(cells(R"("version":"b6979")") == 10016);
+  CHECK(cells(R"("version":"b6979","flash_attn":true)") == 10240);
+  CHECK(cells(R"("fork":"ik_llama.cpp")") == 10016);
+  CHECK(cells(R"("fork":"ik_llama.cpp","flash_attn":true)") == 10240);
+}
+
 TEST_CASE("streams: one for each sequence, or one for all") {
   const auto pool = [](const std::string& options) {
     const Json answer = ask(ask_text("llama-3.1-8b", "8192", options));
@@ -204,6 +215,27 @@ TEST_CASE("latent layers by build") {
   CHECK(error_of(bare + R"(b4436"}})") == "missing model.layers");
   CHECK(error_of(bare + R"(b5614"}})") == "missing model.layers");
   CHECK(error_of(bare + R"(b9000"}})").empty());
+}
+
+TEST_CASE("index keys are written in K's format, as they are stored") {
+  for (const auto& entry : catalogue()) {
+    for (const char* kv : {R"("bf16")", R"("q8_0")", R"("q4_0")", R"({"k":"iq4_nl","v":"fp32"})"}) {
+      CAPTURE(entry.id);
+      CAPTURE(kv);
+      const std::string more = std::string(R"(,"weight_bytes":1,"kv":)") + kv;
+      const Json answer = ask(ask_text(std::string(entry.id), "512", "", more));
+      if (cache_named(answer, "indexer") == nullptr) continue;
+      double gaps = 0;
+      for (const json::Value& gap : *answer.get("gaps")) gaps += number_of(gap.get("bytes"));
+      CHECK(gaps == number_of(answer.get("kv_reserved_per_sequence")) - number_of(answer.get("kv_bytes_per_sequence")));
+    }
+  }
+  const auto written = [](const char* kv) {
+    return number_of(ask(ask_text("deepseek-v3.2", "1", "", std::string(R"(,"weight_bytes":1,"kv":)") + kv))
+                         .get("kv_bytes_per_token"));
+  };
+  CHECK(written(R"("bf16")") == 61 * (576 + 128) * 2);
+  CHECK(written(R"("q4_0")") == 61 * (576 + 128) * 18 / 32.0);
 }
 
 TEST_CASE("layers on the CPU leave room on the GPU") {
