@@ -199,10 +199,12 @@ std::optional<Error> read_request(const Value& value, const Features& features, 
   request.kv = read_cache_formats(root, top, request.model, error);
   // Engines keep index keys as fp8 with a scale beside a cache of any format (vLLM and SGLang, DeepSeek-V3.2 indexer);
   // llama.cpp in K's own (src/llama-kv-cache-dsa.cpp).
-  if (request.engine->id == EngineId::llama_cpp) {
-    request.kv.indexer = request.kv.k;
-  } else if (request.kv.indexer == nullptr && request.engine->id != EngineId::textbook) {
-    request.kv.indexer = find_format("fp8_indexer");
+  if constexpr (!kCoreKernel) {
+    if (request.engine->id == EngineId::llama_cpp) {
+      request.kv.indexer = request.kv.k;
+    } else if (request.kv.indexer == nullptr && request.engine->id != EngineId::textbook) {
+      request.kv.indexer = find_format("fp8_indexer");
+    }
   }
   if (!error) error = check_formats(request.model.layers, request.kv);
   request.context = {root.whole("context", request.context.count, 1, kMaxTokens)};
