@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
@@ -19,9 +18,6 @@ function ask(request) {
   });
   return JSON.parse(stdout);
 }
-
-/** Looks for what keeps people from using a page. */
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const script = '<script src="kv-capacity.js"></script>';
 const html = (body, head = script) => ({
@@ -641,30 +637,6 @@ for (const [name, launch] of Object.entries(browsers)) {
         await readAll();
         assert.deepEqual(await complaints(), []);
         assert.deepEqual(await within(() => window.shifts), []);
-      });
-
-      it("has nothing that axe finds, light and dark, wide and narrow", async () => {
-        for (const [scheme, width] of [
-          ["light", 1280],
-          ["dark", 360],
-        ]) {
-          await page.resize(width, 1000);
-          await readAll();
-          const found = await within(
-            async (source, scheme) => {
-              document.documentElement.style.colorScheme = scheme;
-              new Function(source)();
-              const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
-              return violations.map(
-                ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`,
-              );
-            },
-            axe,
-            scheme,
-          );
-          await page.resize(1280, 1000);
-          assert.deepEqual(found, [], scheme);
-        }
       });
 
       it("fits in 320 pixels", async () => {

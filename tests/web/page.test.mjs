@@ -688,19 +688,6 @@ for (const [name, launch] of Object.entries(browsers)) {
       for (let i = 0; i < 3; i++) assert.notEqual(colours.light[i], colours.dark[i]);
     });
 
-    it("gives sliders and boxes 44 pixels to touch", async () => {
-      await fresh();
-      const heights = await page.evaluate(() =>
-        [...document.querySelector("kv-capacity").shadowRoot.querySelectorAll("input, select")].map(
-          (node) => node.offsetHeight,
-        ),
-      );
-      assert.ok(
-        heights.every((height) => height >= 44),
-        heights.join(),
-      );
-    });
-
     it("works when opened from disk", async () => {
       await reader.open(pathToFileURL(`${process.env.KV_SITE ?? dist}/index.html`).href);
       await reader.focus("#context");
