@@ -283,12 +283,22 @@ for (const [name, launch] of Object.entries(browsers)) {
         await open("/formula.html", "kv-formula");
         for (const layers of ["0", "-3", "1e30", ""]) {
           await within((layers) => document.querySelector("kv-formula").setAttribute("layers", layers), layers);
-          await until(`a refusal of ${layers}`, async () => (await text("kv-formula", ".problem")) !== "");
-          // No product of other numbers stands beside it.
-          assert.equal(await text("kv-formula", ".result"), "");
+          // The model's own stands in for what the page gave.
+          await until(`a refusal of ${layers}`, async () =>
+            /32 is used instead/.test(await text("kv-formula", ".problem")),
+          );
+          assert.match(await text("kv-formula", ".result"), /^128 KiB/);
           await within(() => document.querySelector("kv-formula").removeAttribute("layers"));
           await until("none", async () => (await text("kv-formula", ".problem")) === "");
         }
+        // No product of other numbers stands beside what a reader typed.
+        await type("layers", "0");
+        await until("a refusal", async () => /layers/.test(await text("kv-formula", ".problem")));
+        assert.equal(await text("kv-formula", ".result"), "");
+        assert.equal(
+          await within(() => document.querySelector("kv-formula").shadowRoot.querySelector("#layers").value),
+          "0",
+        );
       });
 
       it("lights the same factor in its calculator, and tells which", async () => {

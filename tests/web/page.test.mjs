@@ -138,7 +138,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.ok(entries.some((url) => url.endsWith("/kv-capacity.js")));
     });
 
-    it("follows the context slider by keyboard", async () => {
+    it("D35: follows the context slider by keyboard, Page Down downwards", async () => {
       await fresh();
       await reader.focus("#context");
       await page.press("ArrowRight", 4);
@@ -324,7 +324,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.match((await reader.told()).problem, /^The number of GPUs must be whole, from 1 to [\d,]+\.$/);
     });
 
-    it("speaks once, after a change has settled", async () => {
+    it("D36, D37: speaks once, in one place, after a change has settled", async () => {
       await fresh();
       await page.evaluate(() => {
         window.spoken = [];
@@ -499,20 +499,20 @@ for (const [name, launch] of Object.entries(browsers)) {
         }),
         ["16384", 3],
       );
-      // Attributes pass the same check as what is typed.
-      await page.evaluate(() => document.querySelector("kv-capacity").setAttribute("context", "many"));
-      const told = await reader.told();
-      assert.ok(told.stale);
-      assert.equal((await reader.control(".context-field .exact")).value, "many");
-
-      // What a field accepts needs no second script to be said.
-      assert.match(told.problem, /^Context length must be a whole number/);
+      // What a reader types in a field needs no second script to be refused.
+      await reader.enter("context", "plenty");
+      assert.match((await reader.told()).problem, /^Context length must be a whole number/);
       assert.equal(
         (await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name))).filter((name) =>
           name.includes("kv-capacity-more"),
         ).length,
         0,
       );
+      // Attributes pass the same check as what is typed, and give way to the default.
+      await page.evaluate(() => document.querySelector("kv-capacity").setAttribute("context", "many"));
+      await until("the default", async () => /8,192 is used instead of “many”/.test((await reader.told()).problem));
+      assert.ok(!(await reader.told()).stale);
+      assert.equal((await reader.control(".context-field .exact")).value, "8,192");
       // That two fields contradict each other is not said by what one of them accepts.
       await page.evaluate(() => {
         const element = document.querySelector("kv-capacity");
@@ -547,7 +547,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       );
     });
 
-    it("survives being moved, taken out, put back and copied", async () => {
+    it("D32: survives being moved, taken out, put back and copied", async () => {
       await fresh();
       await reader.enter("context", "32768");
       const count = await page.evaluate(async () => {
@@ -592,7 +592,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.equal((await reader.told()).count.figure, "54");
     });
 
-    it("works under a policy without inline styles, connections or markup strings", async () => {
+    it("D1, D4, D5, D44: works under a policy without inline styles, connections or markup strings", async () => {
       await fresh("/strict.html");
       assert.deepEqual(await page.evaluate(() => problems), []);
       assert.equal((await reader.told()).count.figure, "52");
@@ -612,7 +612,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.ok(site.asked.includes("/kv-capacity-nowasm.js"));
     });
 
-    it("says what was refused where that is refused too, and leaves the example", async () => {
+    it("D3: says what was refused where that is refused too, and leaves the example", async () => {
       await page.goto(`${site.origin}/alone/no-wasm.html`);
       const { text, example, body } = await until("the refusal", () =>
         page.evaluate(() => {
@@ -688,7 +688,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       for (let i = 0; i < 3; i++) assert.notEqual(colours.light[i], colours.dark[i]);
     });
 
-    it("works when opened from disk", async () => {
+    it("D10, D11: works when opened from disk", async () => {
       await reader.open(pathToFileURL(`${process.env.KV_SITE ?? dist}/index.html`).href);
       await reader.focus("#context");
       await page.press("End");

@@ -2,7 +2,7 @@
 import { h, say } from "./nodes.js";
 import { languageOf, loadWords, type Part, type Speech, speakAnew, speechFor, turns } from "./words.js";
 
-export { h, mark, say, sayRich } from "./nodes.js";
+export { h, mark, report, say, sayRich } from "./nodes.js";
 
 /** A base class that can be extended where there is no DOM. */
 export const Base = (globalThis.HTMLElement ?? class {}) as typeof HTMLElement;

@@ -4,11 +4,12 @@
  */
 import base from "./base.css";
 import type { Answer, Catalogue, Failure, Kernel, Request } from "./contract.js";
-import { adopt, announce, Base, h, mark, say, sayRich, speakAs } from "./dom.js";
-import { KernelError, loadFullKernel, loadKernel, needsFull, refused } from "./kernel.js";
+import { adopt, announce, Base, h, mark, report, say, sayRich, speakAs } from "./dom.js";
+import { KernelError, loadFullKernel, loadKernel, refused } from "./kernel.js";
 import css from "./kv-capacity.css";
 import { type Attached, type AuthorModel, type Host, loadMore } from "./more.js";
-import { fromText, KEYS, type Key, toText } from "./request-text.js";
+import { keyOf } from "./refusal.js";
+import { fromText, isKey, KEYS, type Key, toText } from "./request-text.js";
 import { stepItem } from "./steps.js";
 import { stopsUpTo } from "./stops.js";
 import {
@@ -93,6 +94,10 @@ export class KvCapacity extends Base {
   /** The last answer to a request that was more than half typed. */
   #settled: Answer | null = null;
   #failure: Failure["error"] | null = null;
+  /** What a reader set is answered or refused as it stands. */
+  readonly #byReader = new Set<string>();
+  /** What stands in for values that the page gave and that are refused. */
+  readonly #standIns: Host["standIns"] = new Map();
   #kernel: Kernel | null = null;
   #catalogue: Catalogue | null = null;
   #speech!: Speech;
@@ -149,17 +154,25 @@ export class KvCapacity extends Base {
     return this.#plan;
   }
 
-  /** Why the request as it stands is refused; null while it is answered. */
+  /** Why something that was set is refused; null while all is accepted. */
   get error(): Failure["error"] | null {
-    return this.#failure;
+    return this.#failure ?? [...this.#standIns.values()][0]?.errors[0] ?? null;
+  }
+
+  /** What was set, as far as it is accepted, by the ids of a page's author, and with the model that nobody named. */
+  get #stated(): Request {
+    const out = { ...this.#request };
+    for (const [key, { value }] of this.#standIns) out[key] = value;
+    if (out.config === undefined) out.model ??= DEFAULT_MODEL;
+    return out;
   }
 
   /** The request as the kernel gets it. */
   get request(): Request {
-    const { model = DEFAULT_MODEL, ...rest } = this.#request;
+    const { model, ...rest } = this.#stated;
+    if (model === undefined) return rest as Request;
     const authored = typeof model === "string" ? this.#authored.get(model) : undefined;
     if (authored?.config !== undefined) return { config: authored.config, ...rest } as Request;
-    if (this.#request.config !== undefined && this.#request.model === undefined) return rest as Request;
     return { model: authored?.model ?? model, ...rest } as Request;
   }
 
@@ -178,8 +191,7 @@ export class KvCapacity extends Base {
     const given = new URLSearchParams(state.replace(/^[#?]/, ""));
     this.#take(given, "");
     // A key with a dot is another element's.
-    const unknown = [...given.keys()].filter((key) => !key.includes(".") && !(KEYS as readonly string[]).includes(key));
-    if (unknown.length > 0) console.warn(`kv-capacity: these keys of the state are not known: ${unknown.join(", ")}`);
+    for (const key of given.keys()) if (!key.includes(".") && !isKey(key)) report(`no key is called ${key}`);
   }
 
   #take(given: URLSearchParams, prefix: string): void {
@@ -189,16 +201,12 @@ export class KvCapacity extends Base {
     }
   }
 
-  /** The request as it is said: by the ids of a page's author, and with the model that nobody named. */
-  get #stated(): Request {
-    return { ...(this.#request.config === undefined && { model: DEFAULT_MODEL }), ...this.#request } as Request;
-  }
-
   attributeChangedCallback(name: string, _old: string | null, text: string | null): void {
     if (this.#reflecting) return;
-    if ((KEYS as readonly string[]).includes(name)) {
+    if (isKey(name)) {
+      this.#byReader.delete(name);
       if (text === null) delete this.#request[name];
-      else this.#request[name] = fromText(name as Key, text);
+      else this.#request[name] = fromText(name, text);
     }
     this.#queue();
   }
@@ -249,6 +257,7 @@ export class KvCapacity extends Base {
   }
 
   #assign(key: Key, value: unknown): void {
+    this.#byReader.delete(key);
     if (value === undefined || value === null) delete this.#request[key];
     else this.#request[key] = value;
     this.#reflect(key);
@@ -359,19 +368,22 @@ export class KvCapacity extends Base {
     this.#queued = true;
     queueMicrotask(() => {
       this.#queued = false;
+      // What stood in stands in no more, unless it has to anew.
+      this.#standIns.clear();
       this.#update();
     });
   }
 
-  /** Asks and shows. A promise when the answer takes a kernel or a part of the page that is still to come. */
-  #update(settled = true): Promise<void> | undefined {
+  /**
+   * Asks and shows. A promise when the answer takes a kernel or a part of the page that is still to come. Where what the
+   * page gave is refused, the second script lets defaults stand in for it.
+   */
+  #update(settled = true, byReader = false): Promise<void> | undefined {
     if (!this.#kernel) return undefined;
     const answer = this.#kernel.plan(this.request);
-    if (refused(answer) && needsFull(answer) && !this.#lacking && !this.#speech.has(`error.${answer.error.field}`)) {
-      return this.#more().then(() => this.#update(settled), this.#lack);
-    }
     if (refused(answer)) {
-      if (answer.error.field === "model" && document.readyState === "loading") {
+      const { field } = answer.error;
+      if (field === "model" && document.readyState === "loading") {
         // Its author may still name the model, further down in the page.
         return new Promise((resolve) => {
           const again = () => this.#update(settled);
@@ -379,6 +391,12 @@ export class KvCapacity extends Base {
           document.addEventListener("DOMContentLoaded", read, { once: true });
         });
       }
+      const spoken = byReader && this.#speech.has(`error.${field}`);
+      if (!this.#attached && !this.#lacking && !spoken) {
+        return this.#more().then(() => this.#update(settled, byReader), this.#lack);
+      }
+      const mended = !byReader && !this.#byReader.has(keyOf(answer.error)) && this.#attached?.standIn(answer.error);
+      if (mended) return this.#update(settled);
       this.#failure = answer.error;
       // What was half typed, and by chance accepted, is no answer to go back to.
       if (this.#settled && this.#plan !== this.#settled) this.#show(this.#settled);
@@ -405,6 +423,8 @@ export class KvCapacity extends Base {
 
   #change(changes: Record<string, unknown>, settled: boolean): void {
     for (const [key, value] of Object.entries(changes)) {
+      this.#byReader.add(key);
+      this.#standIns.delete(key);
       if (value === undefined) delete this.#request[key];
       else this.#request[key] = value;
     }
@@ -423,7 +443,7 @@ export class KvCapacity extends Base {
         new CustomEvent(settled ? "kv-change" : "kv-input", { bubbles: true, composed: true, detail }),
       );
     };
-    const later = this.#update(settled);
+    const later = this.#update(settled, true);
     if (later) later.then(tell);
     else tell();
   }
@@ -472,6 +492,8 @@ export class KvCapacity extends Base {
       get request() {
         return self.#stated;
       },
+      given: (key) => (this.#byReader.has(key) ? undefined : this.#request[key]),
+      standIns: this.#standIns,
       get plan() {
         return self.#plan;
       },
@@ -769,10 +791,9 @@ export class KvCapacity extends Base {
   #showControls(): void {
     const plan = this.#plan;
     const asked = this.request;
-    const bad = this.#failure?.field.split(/[.[]/)[0];
+    const bad = this.#failure ? keyOf(this.#failure) : undefined;
 
-    const model = (this.#request.model ??
-      (this.#request.config === undefined ? DEFAULT_MODEL : undefined)) as Request["model"];
+    const model = this.#stated.model;
     if (typeof model === "string") {
       const known =
         this.#authored.get(model) ??
@@ -872,17 +893,11 @@ export class KvCapacity extends Base {
   }
 
   #showProblem(error: Failure["error"]): void {
-    const speech = this.#speech;
-    const field = error.field.split(/[.[]/)[0] ?? "";
-    const value = (this.#request[field] ?? "") as string;
-    const limits = this.#catalogue?.limits;
-    const max = (field === "gpus" ? limits?.max_gpus : limits?.max_context) ?? "";
-    // That two fields contradict each other is not said by what each of them accepts.
-    const lone = error.code !== "conflict" && error.code !== "not_divisible";
-    const wordless = needsFull({ error });
-    const keys = [`error.${field}.${wordless ? "unknown_id" : error.code}`, ...(lone ? [`error.${field}`] : [])];
-    const key = keys.find((one) => speech.has(one)) ?? (wordless ? "more-missing" : "error.other");
-    say(this.#problem, speech.text(key, { field: error.field, message: error.message, value: String(value), max }));
+    const key = `error.${error.field}`;
+    const { max_gpus, max_context } = this.#catalogue?.limits ?? {};
+    const max = (error.field === "gpus" ? max_gpus : max_context) ?? "";
+    const text = this.#attached?.why(error, this.#request[keyOf(error)]);
+    say(this.#problem, text ?? this.#speech.text(this.#speech.has(key) ? key : "more-missing", { max }));
     this.#result.classList.add("stale");
     // Figures of another question are no answer to this one.
     this.#result.inert = true;

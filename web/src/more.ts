@@ -14,6 +14,10 @@ export interface Host {
   readonly kernel: Kernel;
   readonly catalogue: Catalogue;
   readonly request: Request;
+  /** What the page gave for a key; undefined where it gave nothing, or a reader changed it. */
+  given(key: string): unknown;
+  /** By key: what is used instead of that where it is refused, and why it is. Empties when the page gives anything. */
+  readonly standIns: Map<string, { value: unknown; errors: Failure["error"][] }>;
   readonly plan: Answer | null;
   readonly error: Failure["error"] | null;
   /** The closed parts under the sentence and at the end, to be filled. */
@@ -34,6 +38,10 @@ export interface Host {
 export interface Attached {
   /** Shows the host's present answer. */
   show(): void;
+  /** Lets a default stand in for what the page gave, where that is refused; false where there is nothing to blame. */
+  standIn(error: Failure["error"]): boolean;
+  /** Why something is refused, in the reader's words; `value` is what was set. */
+  why(error: Failure["error"], value: unknown): string;
   search(): void;
 }
 

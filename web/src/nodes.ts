@@ -32,3 +32,13 @@ export function sayRich(node: Element, stretches: Stretch[]): void {
   if (node.textContent === stretches.map((one) => one.text).join("")) return;
   node.replaceChildren(...stretches.map((one) => (one.strong ? h("strong", {}, one.text) : one.text)));
 }
+
+const reported = new Set<string>();
+
+/** Tells a page's author, once, what of their page is not understood. */
+export function report(what: string): void {
+  const text = `kv-capacity: ${what.slice(0, 200)}`;
+  if (reported.has(text)) return;
+  reported.add(text);
+  console.warn(text);
+}

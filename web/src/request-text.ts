@@ -17,6 +17,8 @@ const COUNTS = [
 export const KEYS = [...TEXTS, ...COUNTS, "options", "config"] as const;
 export type Key = (typeof KEYS)[number];
 
+export const isKey = (name: string): name is Key => (KEYS as readonly string[]).includes(name);
+
 /** An attribute's or a link's text as a request takes it; what cannot be read stays text, which C++ refuses by field. */
 export function fromText(key: Key, text: string): unknown {
   if (key === "options" || (text.startsWith("{") && (key === "kv" || key === "gpu" || key === "model"))) {

@@ -5,7 +5,8 @@
  */
 import type { Answer, Catalogue, Failure, Kernel, Request } from "../contract.js";
 import type { CapacityDetail, KvCapacity } from "../kv-capacity.js";
-import { h, mark, say, sayRich } from "../nodes.js";
+import { h, mark, report, say, sayRich } from "../nodes.js";
+import { blamed, insteadOf, usedFor } from "../refusal.js";
 import type { Speech, Values } from "../words.js";
 import { kit, part } from "./kit.js";
 import css from "./lesson.css";
@@ -14,6 +15,16 @@ import { MORE } from "./parts.js";
 const DEFAULT_MODEL = "llama-3.1-8b";
 /** How long a link is said to be copied, in milliseconds. */
 const COPIED = 2000;
+
+/** What a refused question is asked as instead, and what of it the page gave wrongly. */
+export interface Mended<Question> {
+  question: Question;
+  key: string;
+  value: unknown;
+  used?: string | number | undefined;
+}
+
+type Refusal = Failure["error"];
 
 export type RequestKey = (typeof kit.KEYS)[number];
 
@@ -49,12 +60,13 @@ export abstract class LessonElement extends HTMLElement {
 
   #base: HTMLElement | null = null;
   #problem!: HTMLElement;
-  #complaint = "";
+  readonly #complaints = new Set<string>();
   #trouble!: HTMLElement;
   #queued = false;
   #started = false;
   #full: Promise<unknown> | null = null;
   #lacking = false;
+  #fetched = false;
   /** Why the element cannot start. */
   #woe: unknown;
   #linked: KvCapacity | null = null;
@@ -108,6 +120,7 @@ export abstract class LessonElement extends HTMLElement {
   set state(state: string) {
     const given = new URLSearchParams(state);
     for (const key of this.#keys) mark(this, key, given.get(key));
+    for (const key of given.keys()) this.#reportUnknown(key);
   }
 
   /**
@@ -140,10 +153,17 @@ export abstract class LessonElement extends HTMLElement {
     return observedAttributes.filter((key) => key !== "for");
   }
 
-  /** Of an attribute that holds a whole number; `fallback` where it holds none. */
+  #reportUnknown(key: string): void {
+    if (key !== "" && !this.#keys.includes(key)) report(`${this.localName}: no key is called ${key}`);
+  }
+
+  /** Of an attribute that holds a whole number; `fallback` where it holds none, which is then said. */
   protected whole(name: string, fallback: number): number {
-    const text = this.getAttribute(name)?.trim() ?? "";
-    return /^\d{1,15}$/.test(text) ? Number(text) : fallback;
+    const text = this.getAttribute(name);
+    if (text === null) return fallback;
+    if (/^\s*\d{1,15}\s*$/.test(text)) return Number(text);
+    this.complainOf(name, this.word("whole"), text, fallback);
+    return fallback;
   }
 
   /** What goes before a key in a link, so that every element on a page has its own. */
@@ -167,6 +187,7 @@ export abstract class LessonElement extends HTMLElement {
     for (const [key, text] of given) {
       const own = key.slice(prefix.length);
       if (this.#keys.includes(own)) mark(this, own, text);
+      else this.#reportUnknown(own);
     }
     // Whoever follows a link wants to see what it is about.
     this.ready.then(() => this.scrollIntoView({ block: "center" }));
@@ -289,10 +310,11 @@ export abstract class LessonElement extends HTMLElement {
   };
 
   #show(): void {
-    this.#complaint = "";
+    this.#complaints.clear();
     this.show();
-    if (this.#complaint && this.#complaint !== this.#problem.textContent) this.announce(this.#complaint);
-    say(this.#problem, this.#complaint);
+    const complaint = [...this.#complaints].join(" ");
+    if (complaint && complaint !== this.#problem.textContent) this.announce(complaint);
+    say(this.#problem, complaint);
     // An element that waits for the full kernel is shown when that has come.
     if (this.#full) return;
     if (this.#base) this.#base.className = "kv";
@@ -308,29 +330,88 @@ export abstract class LessonElement extends HTMLElement {
 
   /**
    * The kernel's answer. Null where there is none, which is then said, or where the full kernel is still to come: the
-   * element is shown again once it is there.
+   * element is shown again once it is there. What an attribute gives wrongly is mended, which is said too.
    */
-  protected ask(request: Request): Answer | null {
-    const answer: Answer | Failure = this.kernel.plan(request);
-    if (!("error" in answer)) return answer;
-    const { error } = answer;
-    // The core kernel leaves it to the full one to say what is wrong.
-    if (!kit.needsFull(answer)) this.complain(this.word("error.other", { ...error }));
-    else if (this.#lacking) this.complain(this.word("more-missing"));
-    else this.#fetchFull();
-    return null;
+  protected ask(
+    request: Request,
+    mend: (error: Refusal, asked: Request, mended: string[]) => Mended<Request> | null = this.#mend,
+  ): Answer | null {
+    const wrong: { error: Refusal; mended: Mended<Request> }[] = [];
+    for (let asked = request; ; ) {
+      const answer: Answer | Failure = this.kernel.plan(asked);
+      if (!("error" in answer)) {
+        for (const { error, mended } of wrong) {
+          const { key, value, used = usedFor(key, answer) } = mended;
+          this.complain(insteadOf(this.speech, this.word("error.other", { ...error }), value, used));
+        }
+        return answer;
+      }
+      const { error } = answer;
+      // The core kernel leaves it to the full one to say what is wrong.
+      if (kit.needsFull(answer)) {
+        this.#needFull();
+        return null;
+      }
+      const before = wrong.map(({ mended }) => mended.key);
+      const mended = mend(error, asked, before);
+      if (!mended || before.includes(mended.key)) {
+        this.complain(this.word("error.other", { ...error }));
+        return null;
+      }
+      wrong.push({ error, mended });
+      asked = mended.question;
+    }
   }
+
+  /** Takes back what an attribute of this element gives: the calculator that it follows goes before the default. */
+  #mend = (error: Refusal, asked: Request, mended: string[]): Mended<Request> | null => {
+    const given = kit.KEYS.filter((key) => {
+      const text = this.getAttribute(key);
+      if (text === null || asked[key] === undefined || mended.includes(key)) return false;
+      return kit.requestText(asked[key]) === kit.requestText(kit.fromText(key, text));
+    });
+    const key = blamed(error, given) as RequestKey | undefined;
+    if (key === undefined) return null;
+    const { [key]: value, ...others } = asked;
+    const model = key === "model" ? { model: DEFAULT_MODEL } : {};
+    const linked = this.linked?.request[key];
+    return {
+      question: { ...others, ...model, ...(linked === undefined ? {} : { [key]: linked }) } as Request,
+      key,
+      value,
+    };
+  };
 
   /**
    * What the full kernel answers, a refusal too. Null where it is still to come: the element is shown again once it is
-   * there.
+   * there. What attributes give wrongly is taken out of the question, which is said; `names` are theirs where the
+   * question has others.
    */
-  protected consult<T>(name: "paging" | "quiz" | "wish", question: object): T | Failure | null {
+  protected consult<T>(
+    name: "paging" | "quiz" | "wish",
+    question: object,
+    names: Record<string, string> = {},
+  ): T | Failure | null {
     const call = this.kernel.instance[name];
-    if (call) return JSON.parse(call(kit.requestText(question))) as T | Failure;
+    if (!call) {
+      this.#needFull();
+      return null;
+    }
+    for (;;) {
+      const answer = JSON.parse(call(kit.requestText(question))) as object;
+      if (!("error" in answer)) return answer as T;
+      const { field, message } = (answer as Failure).error;
+      const key = field.split(/[.[]/)[0] ?? "";
+      const attribute = names[key] ?? key;
+      if (!Object.hasOwn(question, key) || !this.hasAttribute(attribute)) return answer as Failure;
+      delete (question as Record<string, unknown>)[key];
+      this.complainOf(attribute, message, this.getAttribute(attribute));
+    }
+  }
+
+  #needFull(): void {
     if (this.#lacking) this.complain(this.word("more-missing"));
     else this.#fetchFull();
-    return null;
   }
 
   #fetchFull(): void {
@@ -338,6 +419,7 @@ export abstract class LessonElement extends HTMLElement {
       .then(
         ([kernel, more]) => {
           this.kernel = kernel;
+          this.#fetched = true;
           kit.addEnglish(more.words);
         },
         () => {
@@ -375,7 +457,18 @@ export abstract class LessonElement extends HTMLElement {
 
   /** Says what is wrong with the state that is being shown. */
   protected complain(text: string): void {
-    this.#complaint = text;
+    this.#complaints.add(text);
+  }
+
+  /** Says what is wrong with an attribute, and what is used instead. */
+  protected complainOf(attribute: string, message: string, value: unknown, used?: string | number): void {
+    // The words for it come with the second script.
+    if (!this.#fetched && !this.speech.has("instead")) {
+      this.#needFull();
+      return;
+    }
+    const why = this.word("error.other", { field: attribute, message });
+    this.complain(insteadOf(this.speech, why, value, used));
   }
 
   /** Through the one polite region of the page, once nothing changes any more. */

@@ -3,10 +3,10 @@
  * request's: `layers`, `kv_heads`, `head_size` and `rows` (2: keys and values, 1: one serves as both), each over what the
  * model says. Pointing at a factor sends `kv-factor` and lights the same factor in the calculator that `for` names.
  */
-import type { Answer, LayerRun, Request } from "../contract.js";
+import type { Answer, Failure, LayerRun, Request } from "../contract.js";
 import { kit } from "./kit.js";
 import { h, mark, say, sayRich } from "../nodes.js";
-import { attributes, LessonElement } from "./element.js";
+import { attributes, LessonElement, type Mended } from "./element.js";
 import css from "./kv-formula.css";
 import { field, offerModels } from "./parts.js";
 
@@ -34,6 +34,9 @@ const LIT: Record<Factor, string> = {
   head_size: "head_dimension",
   kv: "bytes",
 };
+
+/** The factors by the fields of a run of layers. */
+const FIELDS: Record<string, Counted> = { count: "layers", kv_heads: "kv_heads", key_width: "head_size" };
 
 interface Shape {
   layers: number;
@@ -69,6 +72,9 @@ export class KvFormula extends LessonElement {
   #mixed!: HTMLElement;
   #reset!: HTMLButtonElement;
   #own: Shape | null = null;
+  /** What a reader changed is refused as it stands; for what the page gave, the model's own stands in. */
+  readonly #byReader = new Set<string>();
+  #putting = false;
 
   protected build(): Node[] {
     this.#model = this.modelSelect(() => {
@@ -175,8 +181,16 @@ export class KvFormula extends LessonElement {
   }
 
   #put(name: Factor, value: string, settled: boolean): void {
+    this.#byReader.add(name);
+    this.#putting = true;
     mark(this, name, value);
+    this.#putting = false;
     if (settled) this.#tell();
+  }
+
+  override attributeChangedCallback(name: string): void {
+    if (!this.#putting) this.#byReader.delete(name);
+    super.attributeChangedCallback(name);
   }
 
   /** Back to what the model says. */
@@ -225,7 +239,18 @@ export class KvFormula extends LessonElement {
     };
     const changed = (Object.keys(shape) as (keyof Shape)[]).some((key) => shape[key] !== own[key]);
     const uniform = base.model.layers.length === 1;
-    const plan = changed || !uniform ? this.ask(this.#changed(request, shape)) : base;
+    if (shape.rows !== 1 && shape.rows !== 2) {
+      this.complainOf("rows", this.word("one-or-two"), this.getAttribute("rows"), own.rows);
+      shape.rows = own.rows;
+    }
+    const mend = (error: Failure["error"]): Mended<Request> | null => {
+      const name = FIELDS[error.field.split(".").at(-1) ?? ""];
+      if (!name || this.#byReader.has(name) || !this.hasAttribute(name)) return null;
+      error.field = name;
+      shape[name] = own[name];
+      return { question: this.#changed(request, shape), key: name, value: this.getAttribute(name), used: own[name] };
+    };
+    const plan = changed || !uniform ? this.ask(this.#changed(request, shape), mend) : base;
     for (const name of ["layers", "kv_heads", "head_size"] as const) {
       const input = this.#counted[name];
       const text = String(shape[name]);

@@ -21,6 +21,17 @@ const ROWS = 16;
 /** Neighbours in memory are told apart by this many tints. */
 const TINTS = 3;
 
+/** The attributes by the names that the kernel has for them. */
+const ATTRIBUTES = {
+  seed: "seed",
+  memory_tokens: "memory",
+  page_tokens: "page",
+  longest_answer: "longest",
+  prefix_tokens: "prefix",
+  requests: "requests",
+  every: "every",
+};
+
 const SIDES = ["contiguous", "paged"] as const;
 /** What each side's memory may be for, in the order of the legend. */
 const KINDS: Record<(typeof SIDES)[number], MemoryKind[]> = {
@@ -182,18 +193,8 @@ export class KvPaging extends SteppedElement {
   /** The question as the attributes have it; what is no number stays text, which C++ refuses by field. */
   #question(): Record<string, unknown> {
     const out: Record<string, unknown> = {};
-    const names = {
-      seed: "seed",
-      memory: "memory_tokens",
-      page: "page_tokens",
-      longest: "longest_answer",
-      prefix: "prefix_tokens",
-      requests: "requests",
-      every: "every",
-      step: "step",
-    };
     const plain = (text: string) => (/^\d{1,15}$/.test(text) ? Number(text) : text);
-    for (const [attribute, name] of Object.entries(names)) {
+    for (const [name, attribute] of Object.entries(ATTRIBUTES)) {
       const text = this.getAttribute(attribute);
       if (text !== null) out[name] = plain(text.trim());
     }
@@ -202,12 +203,13 @@ export class KvPaging extends SteppedElement {
     out.lengths = means ? { prompt: Number(means[1]), answer: Number(means[2]) } : lengths;
     // A mean of a thousand needs room above it.
     if (means) out.longest_prompt = 4096;
+    out.step = this.step;
     out.memory_tokens ??= means ? 16_384 : 8192;
     return out;
   }
 
   #simulate(question: object): PagingState | null {
-    const state = this.consult<PagingState>("paging", question);
+    const state = this.consult<PagingState>("paging", question, ATTRIBUTES);
     if (state === null || !("error" in state)) return state;
     this.complain(this.word("error.other", { ...state.error }));
     return null;
@@ -239,7 +241,7 @@ export class KvPaging extends SteppedElement {
 
   #showControls(question: Record<string, unknown>, state: PagingState, step: number): void {
     const shown = {
-      lengths: this.getAttribute("lengths")?.trim() ?? "sharegpt",
+      lengths: (question.lengths === undefined ? undefined : this.getAttribute("lengths")?.trim()) ?? "sharegpt",
       longest: String(question.longest_answer ?? 1024),
       prefix: String(question.prefix_tokens ?? 0),
       page: String(state.page_tokens),

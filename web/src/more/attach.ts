@@ -8,17 +8,29 @@ import { ownModel } from "./own.js";
 import { reservation } from "./reserved.js";
 import { modelSearch } from "./search.js";
 import { sharing } from "./share.js";
+import { standIns } from "./stand-in.js";
 import { wishes } from "./wish.js";
 
 export function attach(host: Host): Attached {
   host.addEnglish(words);
   host.addStyles(css);
-  const parts = [wishes(host), ownModel(host), engineSettings(host), logReader(host), reservation(host), sharing(host)];
+  const stead = standIns(host);
+  const parts = [
+    stead,
+    wishes(host),
+    ownModel(host),
+    engineSettings(host),
+    logReader(host),
+    reservation(host),
+    sharing(host),
+  ];
   const search = modelSearch(host);
   return {
     show() {
       for (const part of parts) part.show();
     },
+    standIn: stead.standIn,
+    why: stead.why,
     search: () => search.open(),
   };
 }
