@@ -223,7 +223,7 @@ describe("the kernel in Node", () => {
     assertRefused(plan({ context: limits.max_context + 1 }), "context", "one token too many");
   });
 
-  it("refuses what is no count, by its field", () => {
+  it("D20: refuses what is no count, by its field, and coerces nothing", () => {
     const hostile = [
       0,
       -1,
@@ -240,6 +240,9 @@ describe("the kernel in Node", () => {
       Number.NEGATIVE_INFINITY,
       1e300,
       5e-324,
+      null,
+      "12",
+      " 12",
       2 ** 53,
       2n ** 53n,
       2n ** 64n,
@@ -262,7 +265,7 @@ describe("the kernel in Node", () => {
     assert.equal(plan({ context: 8192.0 }).sequences, 52);
   });
 
-  it("refuses what is no id, no model and no request", () => {
+  it("D21, D22, D27: refuses what is no id, no model and no request, as values of one form", () => {
     for (const field of ["model", "weights", "kv", "gpu", "engine"]) {
       for (const value of ["no-such-thing", "", "LLAMA 3", "../x", "x".repeat(100_000), 5, true, [], Number.NaN]) {
         const answer = plan({ [field]: value });

@@ -35,25 +35,28 @@ try {
 `;
 
 /**
- * Starts the server. `pages` maps paths to {html, headers}, for places that the site's own pages are not, or to {file},
- * one of the folder's. Every page
- * gets the recorder as its first script.
+ * Starts the server. `pages` maps paths to {html, encoding, headers}, for places that the site's own pages are not, to
+ * {file, headers}, one of the folder's, or to {body, headers}. `headers` go with every answer that has none of its own.
+ * Every page gets the recorder as its first script.
  */
-export async function serve(folder = process.env.KV_SITE ?? dist, pages = {}) {
+export async function serve(folder = process.env.KV_SITE ?? dist, pages = {}, headers = {}) {
   if (!existsSync(join(folder, "kv-capacity.js"))) throw new Error(`${folder} holds no build: npm run build makes it`);
   const asked = [];
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url, "http://localhost");
     const path = normalize(pathname.endsWith("/") ? `${pathname}index.html` : pathname);
     asked.push(path);
-    const finish = (status, headers, body) => {
-      response.writeHead(status, { "cache-control": "no-store", ...headers });
-      response.end(body);
+    const finish = (status, own, body, encoding = "utf8") => {
+      response.writeHead(status, { "cache-control": "no-store", ...headers, ...own });
+      response.end(body, encoding);
     };
     const recorded = (html) => html.replace(/<meta charset/, '<script src="/recorder.js"></script><meta charset');
     if (path === "/recorder.js") return finish(200, { "content-type": TYPES[".js"] }, RECORDER);
     const page = pages[path];
-    if (page?.html) return finish(200, { "content-type": TYPES[".html"], ...page.headers }, recorded(page.html));
+    if (page?.html) {
+      return finish(200, { "content-type": TYPES[".html"], ...page.headers }, recorded(page.html), page.encoding);
+    }
+    if (page?.body) return finish(200, page.headers, page.body);
     const file = join(folder, page?.file ?? path);
     if (!existsSync(file) || !statSync(file).isFile()) return finish(404, {}, "not here");
     const type = TYPES[extname(file)] ?? "application/octet-stream";
@@ -62,7 +65,11 @@ export async function serve(folder = process.env.KV_SITE ?? dist, pages = {}) {
       .on("data", (chunk) => chunks.push(chunk))
       .on("end", () => {
         const body = Buffer.concat(chunks);
-        finish(200, { "content-type": type }, extname(file) === ".html" ? recorded(body.toString()) : body);
+        finish(
+          200,
+          { "content-type": type, ...page?.headers },
+          extname(file) === ".html" ? recorded(body.toString()) : body,
+        );
       });
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
