@@ -1,6 +1,6 @@
-// What libFuzzer feeds to the kernel's doors: any bytes to every function that reads what people bring. KVCAP_FUZZ_<door>
-// says which. Beyond the sanitizers, an answer has to be one JSON object, the same when asked again, and no internal
-// fault.
+// What libFuzzer feeds to the kernel's doors: any bytes to every function that reads what people bring.
+// KVCAP_FUZZ_<door> says which. Beyond the sanitizers, an answer has to be one JSON object, the same when asked again,
+// and no internal fault.
 #include <cstdio>
 #include <cstdlib>
 #include <span>
@@ -31,17 +31,67 @@ using kvcap::u64;
 
 /// A request made of bytes: every byte pair chooses a key and a value for it, so that most are nearly right.
 [[maybe_unused]] std::string request_of(std::string_view bytes) {
-  constexpr std::string_view keys[] = {
-      "model", "weights", "kv", "gpu", "gpus", "context", "engine", "tensor_parallel", "pipeline_parallel",
-      "data_parallel", "kv_heads", "parameters", "weight_bytes", "options"};
+  constexpr std::string_view keys[] = {"model",
+                                       "weights",
+                                       "kv",
+                                       "gpu",
+                                       "gpus",
+                                       "context",
+                                       "engine",
+                                       "tensor_parallel",
+                                       "pipeline_parallel",
+                                       "data_parallel",
+                                       "kv_heads",
+                                       "parameters",
+                                       "weight_bytes",
+                                       "options"};
   constexpr std::string_view values[] = {
-      "\"llama-3.1-8b\"", "\"deepseek-v3\"", "\"gemma-3-27b\"", "\"qwen3-next-80b-a3b\"", "\"gpt-oss-20b\"",
-      "\"jamba-v0.1\"", "\"whisper-large-v3\"", "\"bf16\"", "\"fp8\"", "\"q4_0\"", "\"fp8_ds_mla\"", "\"nvfp4\"",
-      "{\"k\":\"q8_0\",\"v\":\"q4_0\"}", "\"80gb\"", "\"h100-sxm-80gb\"", "{\"memory_bytes\":17000000000}", "0", "1",
-      "2", "3", "4", "8", "16", "64", "72", "1000", "8192", "131072", "4294967296", "9007199254740991",
-      "9007199254740993", "-1", "1.5", "null", "true", "[]", "{}", "\"textbook\"", "\"vllm\"", "\"sglang\"",
-      "\"llama.cpp\"", "\"tensorrt-llm\"", "{\"kv_memory_bytes\":1000000000}", "{\"reserve\":0.5}",
-      "{\"gpu_memory_utilization\":0.95,\"block_size\":32}", "{\"mem_fraction_static\":0.8,\"page_size\":64}",
+      "\"llama-3.1-8b\"",
+      "\"deepseek-v3\"",
+      "\"gemma-3-27b\"",
+      "\"qwen3-next-80b-a3b\"",
+      "\"gpt-oss-20b\"",
+      "\"jamba-v0.1\"",
+      "\"whisper-large-v3\"",
+      "\"bf16\"",
+      "\"fp8\"",
+      "\"q4_0\"",
+      "\"fp8_ds_mla\"",
+      "\"nvfp4\"",
+      "{\"k\":\"q8_0\",\"v\":\"q4_0\"}",
+      "\"80gb\"",
+      "\"h100-sxm-80gb\"",
+      "{\"memory_bytes\":17000000000}",
+      "0",
+      "1",
+      "2",
+      "3",
+      "4",
+      "8",
+      "16",
+      "64",
+      "72",
+      "1000",
+      "8192",
+      "131072",
+      "4294967296",
+      "9007199254740991",
+      "9007199254740993",
+      "-1",
+      "1.5",
+      "null",
+      "true",
+      "[]",
+      "{}",
+      "\"textbook\"",
+      "\"vllm\"",
+      "\"sglang\"",
+      "\"llama.cpp\"",
+      "\"tensorrt-llm\"",
+      "{\"kv_memory_bytes\":1000000000}",
+      "{\"reserve\":0.5}",
+      "{\"gpu_memory_utilization\":0.95,\"block_size\":32}",
+      "{\"mem_fraction_static\":0.8,\"page_size\":64}",
       "{\"n_ubatch\":512,\"n_parallel\":4}",
       "{\"name\":\"x\",\"layers\":[{\"count\":2,\"kind\":\"full\",\"kv_heads\":3,\"key_width\":5,\"value_width\":7},"
       "{\"count\":4,\"kind\":\"window\",\"kv_heads\":1,\"key_width\":64,\"value_width\":64,\"window\":17}]}",

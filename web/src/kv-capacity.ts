@@ -391,12 +391,12 @@ export class KvCapacity extends Base {
           document.addEventListener("DOMContentLoaded", read, { once: true });
         });
       }
-      const spoken = byReader && this.#speech.has(`error.${field}`);
-      if (!this.#attached && !this.#lacking && !spoken) {
+      if (!this.#attached && !this.#lacking && !(byReader && this.#speech.has(`error.${field}`))) {
         return this.#more().then(() => this.#update(settled, byReader), this.#lack);
       }
-      const mended = !byReader && !this.#byReader.has(keyOf(answer.error)) && this.#attached?.standIn(answer.error);
-      if (mended) return this.#update(settled);
+      if (!byReader && !this.#byReader.has(keyOf(answer.error)) && this.#attached?.standIn(answer.error)) {
+        return this.#update(settled);
+      }
       this.#failure = answer.error;
       // What was half typed, and by chance accepted, is no answer to go back to.
       if (this.#settled && this.#plan !== this.#settled) this.#show(this.#settled);
@@ -894,8 +894,7 @@ export class KvCapacity extends Base {
 
   #showProblem(error: Failure["error"]): void {
     const key = `error.${error.field}`;
-    const { max_gpus, max_context } = this.#catalogue?.limits ?? {};
-    const max = (error.field === "gpus" ? max_gpus : max_context) ?? "";
+    const max = (this.#catalogue?.limits as Record<string, number> | undefined)?.[`max_${error.field}`] ?? "";
     const text = this.#attached?.why(error, this.#request[keyOf(error)]);
     say(this.#problem, text ?? this.#speech.text(this.#speech.has(key) ? key : "more-missing", { max }));
     this.#result.classList.add("stale");

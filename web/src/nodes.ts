@@ -37,8 +37,6 @@ const reported = new Set<string>();
 
 /** Tells a page's author, once, what of their page is not understood. */
 export function report(what: string): void {
-  const text = `kv-capacity: ${what.slice(0, 200)}`;
-  if (reported.has(text)) return;
-  reported.add(text);
-  console.warn(text);
+  if (!reported.has(what)) console.warn(`kv-capacity: ${what}`);
+  reported.add(what);
 }

@@ -17,14 +17,16 @@ const DEFAULT_MODEL = "llama-3.1-8b";
 const COPIED = 2000;
 
 /** What a refused question is asked as instead, and what of it the page gave wrongly. */
-export interface Mended<Question> {
-  question: Question;
+export interface Mended {
+  question: Request;
   key: string;
   value: unknown;
   used?: string | number | undefined;
 }
 
 type Refusal = Failure["error"];
+/** By key. */
+type Wrong = Map<string, Mended & { error: Refusal }>;
 
 export type RequestKey = (typeof kit.KEYS)[number];
 
@@ -154,7 +156,7 @@ export abstract class LessonElement extends HTMLElement {
   }
 
   #reportUnknown(key: string): void {
-    if (key !== "" && !this.#keys.includes(key)) report(`${this.localName}: no key is called ${key}`);
+    if (key !== "" && !this.#keys.includes(key)) report(`no key is called ${key}`);
   }
 
   /** Of an attribute that holds a whole number; `fallback` where it holds none, which is then said. */
@@ -334,14 +336,13 @@ export abstract class LessonElement extends HTMLElement {
    */
   protected ask(
     request: Request,
-    mend: (error: Refusal, asked: Request, mended: string[]) => Mended<Request> | null = this.#mend,
+    mend: (error: Refusal, asked: Request, before: Wrong) => Mended | null = this.#mend,
   ): Answer | null {
-    const wrong: { error: Refusal; mended: Mended<Request> }[] = [];
+    const wrong: Wrong = new Map();
     for (let asked = request; ; ) {
       const answer: Answer | Failure = this.kernel.plan(asked);
       if (!("error" in answer)) {
-        for (const { error, mended } of wrong) {
-          const { key, value, used = usedFor(key, answer) } = mended;
+        for (const [key, { error, value, used = usedFor(key, answer) }] of wrong) {
           this.complain(insteadOf(this.speech, this.word("error.other", { ...error }), value, used));
         }
         return answer;
@@ -352,23 +353,22 @@ export abstract class LessonElement extends HTMLElement {
         this.#needFull();
         return null;
       }
-      const before = wrong.map(({ mended }) => mended.key);
-      const mended = mend(error, asked, before);
-      if (!mended || before.includes(mended.key)) {
+      const mended = mend(error, asked, wrong);
+      if (!mended || wrong.has(mended.key)) {
         this.complain(this.word("error.other", { ...error }));
         return null;
       }
-      wrong.push({ error, mended });
+      wrong.set(mended.key, { error, ...mended });
       asked = mended.question;
     }
   }
 
   /** Takes back what an attribute of this element gives: the calculator that it follows goes before the default. */
-  #mend = (error: Refusal, asked: Request, mended: string[]): Mended<Request> | null => {
+  #mend = (error: Refusal, asked: Request, before: Wrong): Mended | null => {
     const given = kit.KEYS.filter((key) => {
       const text = this.getAttribute(key);
-      if (text === null || asked[key] === undefined || mended.includes(key)) return false;
-      return kit.requestText(asked[key]) === kit.requestText(kit.fromText(key, text));
+      if (text === null || asked[key] === undefined || before.has(key)) return false;
+      return kit.toText(asked[key]) === kit.toText(kit.fromText(key, text));
     });
     const key = blamed(error, given) as RequestKey | undefined;
     if (key === undefined) return null;

@@ -243,7 +243,7 @@ export class KvFormula extends LessonElement {
       this.complainOf("rows", this.word("one-or-two"), this.getAttribute("rows"), own.rows);
       shape.rows = own.rows;
     }
-    const mend = (error: Failure["error"]): Mended<Request> | null => {
+    const mend = (error: Failure["error"]): Mended | null => {
       const name = FIELDS[error.field.split(".").at(-1) ?? ""];
       if (!name || this.#byReader.has(name) || !this.hasAttribute(name)) return null;
       error.field = name;
