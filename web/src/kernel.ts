@@ -28,7 +28,7 @@ const PATIENCE = 20_000;
 interface Shared {
   core?: Promise<Kernel>;
   full?: Promise<Kernel>;
-  plain?: Promise<WasmInstance>;
+  plain?: Promise<WasmInstance> | undefined;
 }
 
 /** One per page, whichever copy of the script came first; the number is the contract's major version. */
@@ -147,7 +147,7 @@ async function make(which: "core" | "full"): Promise<WasmInstance> {
     if (!/csp|no_wasm/.test(refusal.trouble)) throw refusal;
     shared.plain ??= plain();
     return shared.plain.catch(() => {
-      delete shared.plain;
+      shared.plain = undefined;
       throw refusal;
     });
   }
