@@ -128,7 +128,10 @@ export function engineSettings(host: Host): Part {
     settings.replaceChildren(...options.map((one) => one.labelled.box));
     sourcesBox.hidden = specs.length === 0;
     sources.replaceChildren(
-      ...specs.flatMap((spec) => [h("dt", {}, h("code", {}, spec.name)), h("dd", {}, spec.source ?? "")]),
+      ...specs.flatMap((spec) => [
+        h("dt", {}, h("code", {}, spec.name)),
+        h("dd", { lang: "en", dir: "ltr" }, spec.source ?? ""),
+      ]),
     );
   }
 
