@@ -49,10 +49,10 @@ function fragment(): URLSearchParams {
   return out;
 }
 
-function language(asked: string | null): string {
+/** The language that is asked for; else the browser's, which need not be a language tag ("c"). */
+function language(asked: string | undefined): string {
   try {
-    const [known] = Intl.getCanonicalLocales(asked || navigator.language);
-    if (known) return known;
+    if (asked) return Intl.getCanonicalLocales(asked)[0] ?? asked;
   } catch {
     complain(`lang=${asked} is not a language`);
   }
@@ -60,7 +60,7 @@ function language(asked: string | null): string {
 }
 
 function dress({ theme, accent, lang }: Record<string, string | undefined>): void {
-  page.lang = language(lang ?? null);
+  page.lang = language(lang);
   if (theme && !/^(auto|light|dark)$/.test(theme)) complain(`theme=${theme} is not auto, light or dark`);
   if (theme === "auto") page.style.colorScheme = "light dark";
   else if (theme === "light" || theme === "dark") page.style.colorScheme = theme;
