@@ -522,9 +522,9 @@ describe("reach", { timeout: 900_000 }, () => {
 
   describe("as a reader has set it", () => {
     let session;
-    const emulate = async (features) => {
+    const emulate = async (features, media = "") => {
       session ??= await page.page.createCDPSession();
-      await session.send("Emulation.setEmulatedMedia", { features });
+      await session.send("Emulation.setEmulatedMedia", { features, media });
     };
     after(() => emulate([]));
 
@@ -639,9 +639,8 @@ describe("reach", { timeout: 900_000 }, () => {
 
     it("prints what there is to read, open and in light", async () => {
       await open("/all.html", "kv-capacity", ...LESSON);
-      await scheme("dark");
-      await page.page.emulateMediaType("print");
-      const { steps, rows, shown, colour } = await within(() => {
+      await emulate([{ name: "prefers-color-scheme", value: "dark" }], "print");
+      const { steps, rows, shown, colours } = await within(() => {
         dispatchEvent(new Event("beforeprint"));
         const { all, shown, name } = window.reach;
         const calculator = document.querySelector("kv-capacity").shadowRoot;
@@ -654,14 +653,18 @@ describe("reach", { timeout: 900_000 }, () => {
                 node.matches("input[type=range], .search, .panel:not([open]), .buttons button, .copy") && shown(node),
             )
             .map(name),
-          colour: getComputedStyle(calculator.querySelector(".sentence")).color,
+          colours: [
+            getComputedStyle(calculator.querySelector(".sentence")).color,
+            getComputedStyle(calculator.querySelector(".kv")).backgroundColor,
+            getComputedStyle(document.documentElement).backgroundColor,
+          ],
         };
       });
-      await page.page.emulateMediaType(null);
+      await emulate([]);
       assert.ok(steps > 3);
       assert.ok(rows > 3);
       assert.deepEqual(shown, []);
-      assert.equal(colour, "rgb(0, 0, 0)");
+      assert.deepEqual(colours, ["rgb(0, 0, 0)", "rgb(255, 255, 255)", "rgb(255, 255, 255)"]);
     });
 
     it("looks the same in a narrow column of a wide page as on a phone", async () => {
