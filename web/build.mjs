@@ -153,13 +153,15 @@ function copyPages() {
   for (const name of files) copyFileSync(join(web, name), join(dist, name));
 }
 
-/** A file of words as a script. Not every page that it comes to is in UTF-8. */
+/** A JSON text in ASCII: not every page that a script comes to is in UTF-8. */
+const asciiJson = (text) => text.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+/** A file of words as a script. */
 function wordScript(name) {
   const file = join(web, "locales", `${name}.json`);
   const words = existsSync(file) ? JSON.stringify(JSON.parse(readFileSync(file, "utf8"))) : "{}";
-  const ascii = words.replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
   return {
-    classic: `(globalThis[Symbol.for("kv-capacity.words.1")]??={})["${name}"]=${ascii};\n`,
+    classic: `(globalThis[Symbol.for("kv-capacity.words.1")]??={})["${name}"]=${asciiJson(words)};\n`,
     module: `export default ${words};\n`,
   };
 }
@@ -206,9 +208,8 @@ function oneFile(page) {
 function pageScript(page) {
   const [element] = page.match(/<kv-capacity>[\s\S]*<\/kv-capacity>/) ?? [];
   if (!element) throw new Failure("embed.html has no <kv-capacity> for the builder to take the place of.");
-  const text = JSON.stringify(oneFile(page.replace(element, "<!--element-->")));
-  const ascii = text.replace(/[^ -~]/g, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  return `globalThis[Symbol.for("kv-capacity.page.1")]=${ascii};\n`;
+  const text = asciiJson(JSON.stringify(oneFile(page.replace(element, "<!--element-->"))));
+  return `globalThis[Symbol.for("kv-capacity.page.1")]=${text};\n`;
 }
 
 /** How large a frame is before it is told the height of what it shows, in pixels. */

@@ -136,7 +136,7 @@ export async function installNpm() {
   writeFileSync(join(packed, "package.json"), '{ "private": true }');
   // It is built already.
   const [{ filename }] = JSON.parse(
-    run(projectFolder, "npm", "pack", "--ignore-scripts", "--json", "--ignore-scripts", `--pack-destination=${packed}`),
+    run(projectFolder, "npm", "pack", "--json", "--ignore-scripts", `--pack-destination=${packed}`),
   );
   run(packed, "npm", "install", "--no-audit", "--no-fund", "--offline", `./${filename}`);
 }

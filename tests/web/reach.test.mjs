@@ -7,25 +7,14 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { browsers } from "./browsers.mjs";
+import { CONFIG } from "./fixtures.mjs";
 import { until, wait } from "./reader.mjs";
 import { visit } from "./visit.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const project = fileURLToPath(new URL("../../", import.meta.url));
 const log = readFileSync(join(project, "tests/data/logs/vllm-0.6.4-llama-3.1-8b.log"), "utf8");
-const config = JSON.stringify({
-  model_type: "llama",
-  architectures: ["LlamaForCausalLM"],
-  hidden_size: 2048,
-  num_hidden_layers: 16,
-  num_attention_heads: 32,
-  num_key_value_heads: 8,
-  head_dim: 64,
-  vocab_size: 128256,
-  intermediate_size: 8192,
-  max_position_embeddings: 131072,
-  torch_dtype: "bfloat16",
-});
+const config = JSON.stringify(CONFIG);
 
 const html = (body, headers) => ({
   headers,

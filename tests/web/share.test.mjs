@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { browsers } from "./browsers.mjs";
+import { CONFIG } from "./fixtures.mjs";
 import { until } from "./reader.mjs";
 import { visit } from "./visit.mjs";
 
@@ -12,19 +13,6 @@ const KEPT = readFileSync(new URL("../data/links.txt", import.meta.url), "utf8")
   .filter((line) => line !== "" && !line.startsWith("#"))
   .map((line) => line.split("\t"));
 
-const CONFIG = {
-  model_type: "llama",
-  architectures: ["LlamaForCausalLM"],
-  hidden_size: 2048,
-  num_hidden_layers: 16,
-  num_attention_heads: 32,
-  num_key_value_heads: 8,
-  head_dim: 64,
-  vocab_size: 128256,
-  intermediate_size: 8192,
-  max_position_embeddings: 131072,
-  torch_dtype: "bfloat16",
-};
 const OWN = {
   name: 'Ours & "theirs" | #1 <b>%20+=;',
   parameters: 1_000_000_007,

@@ -5,22 +5,9 @@
  */
 import type { KvCapacity } from "./kv-capacity.js";
 import { h, mark } from "./nodes.js";
+import { DRESS_KEYS, TAGS } from "./tags.js";
 
-/** Every element that a frame can show. */
-const TAGS = [
-  "kv-capacity",
-  "kv-capacity-table",
-  "kv-growth",
-  "kv-formula",
-  "kv-curve",
-  "kv-levers",
-  "kv-attention",
-  "kv-memory",
-  "kv-paging",
-  "kv-quiz",
-  "kv-interview",
-];
-const OWN_KEYS = ["element", "lang", "theme", "accent", "lock"];
+const OWN_KEYS = ["element", ...DRESS_KEYS];
 
 /** Growths of the content that are told without a reader's hand in between. More would be a loop. */
 const MOST_GROWTHS = 16;

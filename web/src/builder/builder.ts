@@ -8,6 +8,7 @@ import { kit } from "../lesson/kit.js";
 import { button, field } from "../lesson/parts.js";
 import lesson from "../lesson/lesson.css";
 import { h, mark, say } from "../nodes.js";
+import { TAGS } from "../tags.js";
 import type { Speech, Values } from "../words.js";
 import css from "./builder.css";
 import { loadPage } from "./page.js";
@@ -16,19 +17,6 @@ import { type Choice, FORMS, type Form, fragment, snippet } from "./snippets.js"
 /** The languages that there are files for; the build knows. */
 declare const LANGUAGES: string[];
 
-const TAGS = [
-  "kv-capacity",
-  "kv-capacity-table",
-  "kv-growth",
-  "kv-formula",
-  "kv-curve",
-  "kv-levers",
-  "kv-attention",
-  "kv-memory",
-  "kv-paging",
-  "kv-quiz",
-  "kv-interview",
-];
 /** What can be locked in which element. */
 const LOCKS: Record<string, string[]> = {
   "kv-capacity": ["model", "weights", "kv", "gpu", "gpus", "context", "engine"],

@@ -3,6 +3,7 @@ import { requestText } from "../kernel.js";
 import type { KvCapacity } from "../kv-capacity.js";
 import type { Host } from "../more.js";
 import { h, say } from "../nodes.js";
+import { DRESS_KEYS } from "../tags.js";
 import { pageColour, pictureFile, save, svg } from "../picture.js";
 import type { Part } from "./parts.js";
 
@@ -13,8 +14,6 @@ const WIDTH = 880;
 const EDGE = 32;
 const BAR = { top: 96, height: 56 };
 const ROW = 26;
-/** What a link says of the page rather than of the calculator. */
-const DRESS = /^(lang|theme|accent|lock)$/;
 /** Conversations thinner than this are drawn as one band. */
 const THINNEST = 3;
 
@@ -29,7 +28,7 @@ export function linkTo(element: KvCapacity): string {
   const prefix = element.hasAttribute("link") ? "" : `${element.id || element.localName}.`;
   const keys = [...new URLSearchParams(element.state)].map(([key, text]) => [prefix + key, text]);
   // How a frame's page is dressed.
-  keys.push(...[...new URLSearchParams(location.hash.slice(1))].filter(([key]) => DRESS.test(key)));
+  keys.push(...[...new URLSearchParams(location.hash.slice(1))].filter(([key]) => DRESS_KEYS.includes(key)));
   return `${location.href.replace(/#.*/s, "")}#${new URLSearchParams(keys)}`;
 }
 
