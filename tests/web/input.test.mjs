@@ -257,6 +257,7 @@ describe("what a page gives", { timeout: 600_000 }, () => {
     for (const [tag, changes, sentence] of [
       ["kv-growth", { model: "no-such-model" }, /Llama 3\.1 8B is used instead of “no-such-model”/],
       ["kv-growth", { step: "-1" }, /^step: .* 0 is used instead of “-1”/],
+      ["kv-growth", { step: "99" }, /^step: at most (\d+) is accepted\. \1 is used instead of “99”/],
       ["kv-formula", { layers: "none" }, /^layers: .* 32 is used instead of “none”/],
       ["kv-formula", { kv_heads: "0" }, /^kv_heads: .* 8 is used instead of “0”/],
       ["kv-formula", { head_size: "1e30" }, /^head_size: .* 128 is used instead of “1e30”/],

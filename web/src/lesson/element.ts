@@ -314,7 +314,7 @@ export abstract class LessonElement extends HTMLElement {
   #show(): void {
     this.#complaints.clear();
     this.show();
-    const complaint = [...this.#complaints].join(" ");
+    const complaint = [...this.#complaints].join(this.word("gap"));
     if (complaint && complaint !== this.#problem.textContent) this.announce(complaint);
     say(this.#problem, complaint);
     // An element that waits for the full kernel is shown when that has come.

@@ -48,7 +48,10 @@ export class KvGrowth extends SteppedElement {
   }
 
   protected get step(): number {
-    return Math.min(this.whole("step", 0), this.last);
+    const step = this.whole("step", 0);
+    if (step <= this.last) return step;
+    this.complainOf("step", this.word("most", { max: this.last }), step, this.last);
+    return this.last;
   }
 
   protected strides(): { playing: number; byHand: number } {

@@ -61,7 +61,7 @@ export function standIns(host: Host): Part & Pick<Attached, "standIn" | "why"> {
         }),
       );
       const problem = host.root.getElementById("problem");
-      if (problem) say(problem, sentences.join(" "));
+      if (problem) say(problem, sentences.join(speech.text("gap")));
     },
   };
 }
