@@ -29,12 +29,12 @@ export function nodeModulesAreCurrent(folder = projectFolder) {
   );
 }
 
-export function installNodeModules(folder = projectFolder, what = "Installing the node modules") {
+export function installNodeModules(folder = projectFolder, what = "Installing the node modules", ...more) {
   return runQuietly(
     what,
     'Check the network, then run "npm ci" to see why.',
     "npm",
-    ["ci", "--no-audit", "--no-fund", "--loglevel=error"],
+    ["ci", "--no-audit", "--no-fund", "--loglevel=error", ...more],
     { cwd: folder },
   );
 }
