@@ -174,13 +174,16 @@ for (const [name, launch] of Object.entries(browsers)) {
           await text(tag, ".time .axis"),
           new RegExp(`at most ${servers[0].peak} .* ${servers[1].peak} in pages`),
         );
-        await page.press("Home");
-        await until("the start", async () => (await attribute(tag, "step")) === "0");
+        // Shorter answers end earlier, which no reader has to be told.
         await within(() => {
           const select = document.querySelector("kv-paging").shadowRoot.querySelector("#lengths");
           select.value = "alpaca";
           select.dispatchEvent(new Event("change", { bubbles: true }));
         });
+        const [blocks] = ask("paging", { seed: 1, history: true, lengths: "alpaca" }).servers;
+        assert.ok(blocks.last_step < servers[0].last_step);
+        await until("its end", async () => Number(await attribute(tag, "step")) === blocks.last_step);
+        assert.equal(await text(tag, ".problem"), "");
         await set(tag, { step: 100 });
         await until(
           "other lengths",

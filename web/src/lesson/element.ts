@@ -237,7 +237,7 @@ export abstract class LessonElement extends HTMLElement {
     const id = this.getAttribute("for");
     const tag = id === null ? null : document.getElementById(id);
     this.#linked = tag?.localName === "kv-capacity" ? (tag as KvCapacity) : null;
-    if (id !== null && !this.#linked) console.warn(`${this.localName}: there is no <kv-capacity id="${id}">`);
+    if (id !== null && !this.#linked) report(`there is no <kv-capacity id="${id}">`);
     this.#linked?.addEventListener("kv-shown", this.#hear);
   }
 

@@ -158,12 +158,24 @@ export class KvAttention extends LessonElement {
     }
   }
 
+  /** The variants that `show` names: all of them where it names none that there is. */
+  #wanted(): readonly Variant[] {
+    const text = this.getAttribute("show");
+    const names: readonly string[] = text?.trim().split(/\s+/) ?? VARIANTS;
+    const known = VARIANTS.filter((variant) => names.includes(variant));
+    const wanted = known[0] ? known : VARIANTS;
+    if (known.length < names.length) {
+      this.complainOf("show", this.word("choices", { list: VARIANTS.join(" ") }), text, wanted.join(" "));
+    }
+    return wanted;
+  }
+
   protected show(): void {
     const { kv_heads: _, ...request } = this.request;
     const plan = this.ask(request);
     if (!plan) return;
     offerModels(this.#model, this.catalogue, plan, this.speech);
-    const wanted = this.getAttribute("show")?.trim().split(/\s+/) ?? [...VARIANTS];
+    const wanted = this.#wanted();
     const answers = new Map<Variant, Answer>();
     for (const variant of VARIANTS) {
       const asked = wanted.includes(variant) ? this.#request(variant, plan, request) : null;

@@ -47,13 +47,6 @@ export class KvGrowth extends SteppedElement {
     return 1 + this.#texts().answer.length;
   }
 
-  protected get step(): number {
-    const step = this.whole("step", 0);
-    if (step <= this.last) return step;
-    this.complainOf("step", this.word("most", { max: this.last }), step, this.last);
-    return this.last;
-  }
-
   protected strides(): { playing: number; byHand: number } {
     return { playing: 1, byHand: 1 };
   }

@@ -70,13 +70,11 @@ export class KvPaging extends SteppedElement {
   #memory!: HTMLElement;
   #sentence!: HTMLElement;
   #last = 0;
+  /** Whether a reader chose requests whose run may end before the step that is shown. */
+  #shortened = false;
   #charted = "";
 
   protected readonly pace = 60;
-
-  protected get step(): number {
-    return this.whole("step", 0);
-  }
 
   protected get last(): number {
     return this.#last;
@@ -96,6 +94,7 @@ export class KvPaging extends SteppedElement {
       for (const [value, name] of choices) control.append(h("option", { value }, name));
       control.addEventListener("change", () => {
         mark(this, key, control.value);
+        this.#shortened = true;
         this.tell();
       });
       return control;
@@ -203,7 +202,6 @@ export class KvPaging extends SteppedElement {
     out.lengths = means ? { prompt: Number(means[1]), answer: Number(means[2]) } : lengths;
     // A mean of a thousand needs room above it.
     if (means) out.longest_prompt = 4096;
-    out.step = this.step;
     out.memory_tokens ??= means ? 16_384 : 8192;
     return out;
   }
@@ -220,9 +218,11 @@ export class KvPaging extends SteppedElement {
     const question = { ...this.#question() };
     if (plan?.kv_bytes_per_token) question.bytes_per_token = plan.kv_bytes_per_token;
     if (!plan || !this.#chartRuns(question)) return;
-    const state = this.#simulate(question);
+    if (this.#shortened && this.whole("step", 0) > this.#last) this.go(this.#last);
+    this.#shortened = false;
+    const { step } = this;
+    const state = this.#simulate({ ...question, step });
     if (!state) return;
-    const step = Math.min(this.step, this.#last);
     const [blocks, pages, shared] = state.servers;
     const prefix = Number(question.prefix_tokens ?? 0);
     for (const [policy, server] of [
@@ -343,7 +343,7 @@ export class KvPaging extends SteppedElement {
 
   /** Draws how many run at each step of the whole run, once for each set of requests. False where there is no run. */
   #chartRuns(question: object): boolean {
-    const key = JSON.stringify({ ...question, step: 0 });
+    const key = JSON.stringify(question);
     if (key === this.#charted) return true;
     const whole = this.#simulate({ ...question, step: 0, history: true });
     if (!whole) return false;

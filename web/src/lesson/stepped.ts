@@ -10,13 +10,20 @@ export abstract class SteppedElement extends LessonElement {
 
   /** Milliseconds from one picture to the next while it plays. */
   protected abstract readonly pace: number;
-  /** The step that the state is at, of 0 to `last`. */
-  protected abstract get step(): number;
   protected abstract get last(): number;
   /** Steps from one picture to the next while it plays, and of the button that goes on by hand. */
   protected abstract strides(): { playing: number; byHand: number };
   /** The sentence that says the state. */
   protected abstract get told(): HTMLElement;
+
+  /** The step that the state is at, of 0 to `last`. */
+  protected get step(): number {
+    const { last: max } = this;
+    const step = this.whole("step", 0);
+    if (step <= max) return step;
+    this.complainOf("step", this.word("most", { max }), step, max);
+    return max;
+  }
 
   override disconnectedCallback(): void {
     super.disconnectedCallback();
