@@ -435,7 +435,8 @@ class GgufReader {
       model.note_codes.emplace_back("split_file");
       return;
     }
-    if (tensors_ == 0) return;
+    // Of tensors without values nothing is known, and 0 bytes are no weights.
+    if (values_ == 0) return;
     model.parameters = static_cast<u64>(values_);
     u64 alignment = 32;
     if (const Key* const stated = find("general.alignment"))
@@ -548,6 +549,10 @@ class GgufReader {
       run.expanded_key_width = static_cast<u32>(width("attention.key_length_mla", key));
       run.expanded_value_width = static_cast<u32>(width("attention.value_length_mla", value));
       run.indexer_width = static_cast<u32>(width("attention.indexer.key_length", 0));
+      return run;
+    }
+    if (key == 0) {
+      refuse(ErrorCode::missing, Text() << arch_ << ".attention.key_length", "is 0");
       return run;
     }
     const u64 window = whole("attention.sliding_window", kMaxTokens);

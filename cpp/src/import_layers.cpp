@@ -825,6 +825,11 @@ std::vector<LayerRun> run_lengths(std::span<const LayerSpec> layers) {
     std::size_t end = i + 1;
     while (end < layers.size() && layers[end].runs == layers[i].runs) ++end;
     for (LayerRun run : layers[i].runs) {
+      // A convolution over one token alone has nothing to keep.
+      if (run.kind == LayerKind::recurrent && run.state_values == 0 && run.conv_values == 0) {
+        run = LayerRun{};
+        run.kind = LayerKind::none;
+      }
       run.count = static_cast<u32>(end - i);
       if (!out.empty()) {
         LayerRun last = out.back();

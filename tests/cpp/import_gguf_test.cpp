@@ -266,6 +266,12 @@ TEST_CASE("the layers of every kind of key") {
     }
     CHECK(cache == Wide{384} << 20);
   }
+  SUBCASE("short convolutions of one token keep nothing") {
+    Gguf file("lfm2");
+    file.own("lfm2",
+             {{"block_count", 3}, {"embedding_length", 2048}, {"attention.head_count", 32}, {"shortconv.l_cache", 1}});
+    CHECK(layers_of(file.list("lfm2.attention.head_count_kv", {0, 0, 8}, 5)) == "2 none; 1 full 8x64");
+  }
   SUBCASE("Mamba-2, attention and feed-forward blocks: Nemotron-H") {
     Gguf file("nemotron_h");
     file.own("nemotron_h", {{"block_count", 4},
@@ -341,6 +347,7 @@ TEST_CASE("what cannot be sized is refused by name") {
   Gguf odd("llama");
   odd.own("llama", {{"block_count", 4}, {"embedding_length", 513}, {"attention.head_count", 8}});
   CHECK(error_of(odd) == "missing llama.attention.key_length");
+  CHECK(error_of(plain("llama").own("llama", {{"attention.key_length", 0}})) == "missing llama.attention.key_length");
 }
 
 TEST_CASE("files that are split, cut or of unknown types are told apart") {
@@ -348,6 +355,11 @@ TEST_CASE("files that are split, cut or of unknown types are told apart") {
   CHECK(model_of(split).note_codes == std::vector<std::string>{"split_file"});
   CHECK_FALSE(model_of(split).native_weight_bytes);
   CHECK_FALSE(model_of(split).parameters);
+
+  // What a request would refuse is not given: 0 bytes of weights.
+  const Model none = model_of(plain("llama").tensor("a", {256, 0}, 0));
+  CHECK_FALSE(none.native_weight_bytes);
+  CHECK_FALSE(none.parameters);
 
   const std::string head = plain("llama").tensor("a", {256, 4}, 0).head();
   const u64 start = (head.size() + 31) / 32 * 32;
