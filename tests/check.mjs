@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { join } from "node:path";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { cacheFolder, runMain } from "../cpp/toolchain/terminal.mjs";
+import { packages } from "./dependencies.mjs";
 import { misdescribed } from "./manifest.mjs";
 import { languages, wordless } from "./words.mjs";
 
@@ -103,6 +104,26 @@ function hosts() {
     .join("\n");
 }
 
+/**
+ * Every row of the catalogue's tables, as the build checks them: each figure in its range, with its source. When it was
+ * taken from there stands in a column of its own or behind the source.
+ */
+async function catalogue() {
+  const folder = join(projectFolder, "build/check");
+  mkdirSync(folder, { recursive: true });
+  const dated = (name) => {
+    const [head, ...rows] = read(`cpp/data/${name}.tsv`)
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split("\t"));
+    const when = (row) =>
+      row[head.indexOf("date")] ?? row[head.indexOf("source")].match(/\((20\d\d-\d\d)\)$/)?.[1] ?? "";
+    const wrong = rows.filter((row) => !/^20\d\d-(0[1-9]|1[0-2])$/.test(when(row)));
+    return wrong.map(([id]) => `cpp/data/${name}.tsv: ${id} has no month in which it was taken from its source\n`);
+  };
+  return [await complaints("node", ["cpp/data/generate.mjs", folder]), ...dated("models"), ...dated("gpus")].join("");
+}
+
 /** clang-format marks every column; the file and the remedy are enough. */
 async function formatOfCpp() {
   const found = await complaints("clang-format-19", ["--dry-run", "-Werror", ...cppFiles()]);
@@ -158,7 +179,9 @@ async function tidy() {
 const checks = [
   { name: "layout of the project", run: layout },
   { name: "dependencies", run: () => dependencies("") || dependencies("tests/hosts/") },
+  { name: "packages are used, and their licences known", run: () => packages(projectFolder, projectFiles()) },
   { name: "no registry is named", run: hosts },
+  { name: "catalogue, sourced and dated", run: catalogue },
   { name: "words for every code", run: () => wordless(projectFolder) },
   { name: "every language's words", run: () => languages(projectFolder) },
   { name: "manifest of the elements", run: () => misdescribed(projectFolder) },

@@ -124,7 +124,7 @@ const styleText = (esbuild) => ({
  * smaller by another 1.5 % after brotli, unless `terse` is false.
  */
 export async function bundle(esbuild, entry, { plugins = [], terse = true, ...options }) {
-  const { outputFiles } = await esbuild.build({
+  const { outputFiles, metafile } = await esbuild.build({
     entryPoints: [join(web, "src", entry)],
     bundle: true,
     minify: true,
@@ -135,7 +135,10 @@ export async function bundle(esbuild, entry, { plugins = [], terse = true, ...op
     plugins: [...plugins, kernelModules, wordModules, styleText(esbuild)],
     ...options,
     write: false,
+    metafile: true,
   });
+  const foreign = Object.keys(metafile.inputs).find((name) => name.includes("node_modules/"));
+  if (foreign) throw new Failure(`${entry} takes in ${foreign}, of which web/notices.mjs gives no notice.`);
   if (!terse) return outputFiles[0].text;
   const { minify } = await import("terser");
   const { code } = await minify(outputFiles[0].text, {
@@ -243,9 +246,36 @@ function siteOf(args) {
   return new URL(text).href;
 }
 
+/**
+ * Starts every kernel in `folder` and asks it for its catalogue: a link that was cut short, as on a machine without memory
+ * left, can leave half a file and still be called a success.
+ */
+export async function proveKernels(folder = kernels) {
+  for (const [script, wasm] of [
+    ["kernel.mjs", "kernel.wasm"],
+    ["kernel_full.mjs", "kernel_full.wasm"],
+    ["kernel_full.js.mjs"],
+  ]) {
+    try {
+      // By its content, since a module is loaded once.
+      const content = readFileSync(join(folder, script));
+      const mark = createHash("sha256").update(content).digest("hex");
+      const { default: create } = await import(`${pathToFileURL(join(folder, script)).href}?${mark}`);
+      const given = wasm ? { wasm: await WebAssembly.compile(readFileSync(join(folder, wasm))) } : {};
+      const { models } = JSON.parse((await create(given)).catalogue());
+      if (!models.length) throw new Error("it knows no model");
+    } catch (error) {
+      const why = String(error?.message ?? error).slice(0, 200);
+      const files = [script, wasm].filter(Boolean).join(" and ");
+      throw new Failure(`${files} in ${folder} are no whole kernel (${why}). Remove that folder and build again.`);
+    }
+  }
+}
+
 /** Builds the kernels and the site. */
 export async function build(site = "") {
   buildPreset("wasm");
+  await proveKernels();
   await buildSite(site);
 }
 

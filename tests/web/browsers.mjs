@@ -158,11 +158,11 @@ async function launchChromium() {
   };
 }
 
-async function launchFirefox() {
+async function launchFirefox({ prefs = {} } = {}) {
   const browser = await puppeteer.launch({
     browser: "firefox",
     executablePath: installed("/usr/bin/firefox-esr", "/usr/bin/firefox"),
-    extraPrefsFirefox: { "security.sandbox.content.level": 0 },
+    extraPrefsFirefox: { "security.sandbox.content.level": 0, ...prefs },
   });
   return {
     page: async () => new PuppeteerPage(await browser.newPage()),

@@ -1,8 +1,11 @@
 // What is built, as files: forms that survive the places where they are put.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { cpSync, mkdtempSync, readFileSync, rmSync, truncateSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, it } from "node:test";
+import { fileURLToPath } from "node:url";
+import { proveKernels } from "../../web/build.mjs";
 import { pack, unpack } from "../../web/pack.mjs";
 import { dist } from "./site.mjs";
 
@@ -60,5 +63,31 @@ describe("the built files", () => {
       assert.ok(page.includes(read(`kv-capacity${name}.js`)), name);
     for (const [, name] of read("index.html").matchAll(/rel="stylesheet" href="([^"]+)"/g))
       assert.ok(page.includes(read(name)), name);
+  });
+});
+
+describe("a build", () => {
+  it("does not go on with a kernel that a linker left half written", async () => {
+    const built = fileURLToPath(new URL("../../build/wasm/", import.meta.url));
+    const files = ["kernel.mjs", "kernel.wasm", "kernel_full.mjs", "kernel_full.wasm", "kernel_full.js.mjs"];
+    const folder = mkdtempSync(join(tmpdir(), "kv-capacity-kernels-"));
+    try {
+      const restore = (name) => cpSync(join(built, name), join(folder, name));
+      for (const name of files) restore(name);
+      await proveKernels(folder);
+      for (const name of files) {
+        for (const bytes of [0, 1228]) {
+          truncateSync(join(folder, name), bytes);
+          await assert.rejects(
+            proveKernels(folder),
+            (error) => error.message.includes(name),
+            `${name}, ${bytes} bytes`,
+          );
+        }
+        restore(name);
+      }
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });

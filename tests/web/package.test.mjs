@@ -315,6 +315,41 @@ describe("a consumer's types", { timeout: 300_000 }, () => {
       assert.equal(found.replace(/\S*\/kv-capacity-package-\w+\//g, ""), "");
     });
   }
+
+  it("name the values that the modules export, and no others", async () => {
+    const settings = { module: ts.ModuleKind.Node16, moduleResolution: ts.ModuleResolutionKind.Node16, types: [] };
+    const ways = ["", "/kernel"];
+    const file = join(folder, "exports.ts");
+    writeFileSync(file, ways.map((way) => `import "kv-capacity${way}";\n`).join(""));
+    const host = ts.createCompilerHost(settings);
+    const program = ts.createProgram([file], settings, host);
+    const checker = program.getTypeChecker();
+    const declared = (name) => {
+      const { statements } = program.getSourceFile(file);
+      const symbol = checker.getSymbolAtLocation(statements[ways.indexOf(name)].moduleSpecifier);
+      const real = (one) => (one.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(one) : one);
+      return checker
+        .getExportsOfModule(symbol)
+        .filter((one) => !one.declarations.some(ts.isTypeOnlyImportOrExportDeclaration))
+        .filter((one) => real(one).flags & ts.SymbolFlags.Value);
+    };
+    const exported = await inNode(`
+      const out = {};
+      for (const way of ${JSON.stringify(ways)}) out[way] = Object.keys(await import("kv-capacity" + way));
+      const { loadKernel } = await import("kv-capacity/kernel");
+      out.kernel = Object.keys(await loadKernel());
+      console.log(JSON.stringify(out));`);
+    for (const way of ways) {
+      const names = declared(way).map(({ name }) => name);
+      assert.ok(names.length >= 4, way);
+      assert.deepEqual(names.sort(), exported[way].sort(), `kv-capacity${way}`);
+    }
+    const kernel = checker
+      .getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(file).statements[1].moduleSpecifier))
+      .find(({ name }) => name === "CapacityKernel");
+    const members = checker.getDeclaredTypeOfSymbol(kernel).getProperties();
+    assert.deepEqual(members.map(({ name }) => name).sort(), exported.kernel.sort());
+  });
 });
 
 const PAGE = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>consumer</title>
