@@ -26,6 +26,9 @@ const needs = {
     ["doctest-dev", header("doctest/doctest.h")],
     ["clang-format-19", command("clang-format-19")],
     ["clang-tidy-19", command("clang-tidy-19")],
+    ["clang-19", command("clang++-19")],
+    // What counts coverage and drives a fuzzer; clang only recommends it.
+    ["libclang-rt-19-dev", either(file("/usr/share/doc/libclang-rt-19-dev"), () => !isDebian())],
   ],
   test: [
     ["ccache", command("ccache")],
