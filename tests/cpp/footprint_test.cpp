@@ -186,3 +186,38 @@ TEST_CASE("what does not fit 2^53 is an error") {
   CHECK(decimals(1'500'000, 1'000'000) == "1.5");
   CHECK(decimals(1, 1'000'000) == "0.000001");
 }
+
+TEST_CASE("the slope changes at every window once, from the smallest to the largest") {
+  const auto changes = slope_changes(
+      runs("1 window 4096 1x64; 1 window 1024 1x64; 1 chunked 8192 1x64; 1 window 4096 1x64; 1 full 1x64; "
+           "1 window 1024 2x64; 1 window 2048 1x64"));
+  REQUIRE(changes.size() == 4);
+  for (std::size_t i = 0; i < 4; ++i) CHECK(changes[i].count == 1024u << i);
+}
+
+TEST_CASE("what keeps no rows has none, and a model of that alone has no cache") {
+  for (const char* const kind : {"1 recurrent 8:fp32 8:fp32", "1 shared", "1 none"}) {
+    CAPTURE(kind);
+    CHECK(rows_kept(runs(kind).front(), {1000}) == 0);
+    CHECK(heads_per_gpu(runs(kind).front().kv_heads, 4) == 0);
+  }
+  CHECK_FALSE(has_cache(runs("1 none; 1 shared")));
+  CHECK(has_cache(runs("1 none; 1 recurrent 8:fp32 8:fp32")));
+  CHECK(has_cache(runs("1 shared; 1 full 1x64")));
+  auto none = runs("1 full 1x64");
+  none.front().count = 0;
+  CHECK_FALSE(has_cache(none));
+}
+
+TEST_CASE("a format of packed latent rows is for rows of its width alone") {
+  const CacheFormats packed{find_format("fp8_ds_mla"), find_format("fp8_ds_mla")};
+  const auto refused = [&](std::string_view notation) {
+    const auto error = check_formats(runs(notation), packed);
+    return error ? std::string(std::string_view(code_name(error->code))) + " " + std::string(error->field) : "";
+  };
+  CHECK(refused("61 latent 576").empty());
+  CHECK(refused("1 latent 576; 1 recurrent 8:fp32 8:fp32; 1 shared; 1 none").empty());
+  CHECK(refused("61 latent 512") == "conflict kv");
+  CHECK(refused("1 latent 576; 1 full 8x128") == "conflict kv");
+  CHECK_FALSE(check_formats(runs("1 full 8x128"), kBf16));
+}

@@ -17,7 +17,15 @@ std::span<const std::byte> bytes_of(std::string_view text) {
 /// Writes a GGUF head.
 class Gguf {
  public:
+  Gguf() = default;
   explicit Gguf(std::string_view architecture) { text("general.architecture", architecture); }
+
+  /// A value as its bytes stand in the file.
+  Gguf& raw(std::string_view key, std::uint32_t type, std::string_view bytes) {
+    name(key, type);
+    keys_ += bytes;
+    return *this;
+  }
 
   Gguf& number(std::string_view key, std::uint32_t value) {
     name(key, 4);
@@ -519,6 +527,217 @@ TEST_CASE("heads found in the wild") {
   CHECK_FALSE(read("ggml-vocab-gpt-2.first-64KiB.gguf"));
   CHECK_FALSE(read("test.6-bytes.gguf"));
   CHECK_FALSE(read("bloom.lfs-pointer.safetensors"));
+}
+
+TEST_CASE("keys of other types than those that are written") {
+  const auto with = [](std::string_view key, std::uint32_t type, std::string_view bytes) {
+    // plain() but block_count, which is of the type given.
+    Gguf file("llama");
+    file.own("llama", {{"embedding_length", 512}, {"attention.head_count", 8}, {"attention.head_count_kv", 2}});
+    file.raw(key, type, bytes);
+    return error_of(file);
+  };
+  const std::string_view zeros("\0\0\0\0\0\0\0", 7);
+  const auto number = [&](char low, std::size_t size) {
+    return std::string(1, low) + std::string(zeros.substr(0, size - 1));
+  };
+  for (const std::uint32_t type : {0u, 1u}) CHECK(with("llama.block_count", type, number(4, 1)) == "accepted");
+  for (const std::uint32_t type : {2u, 3u}) CHECK(with("llama.block_count", type, number(4, 2)) == "accepted");
+  for (const std::uint32_t type : {4u, 5u}) CHECK(with("llama.block_count", type, number(4, 4)) == "accepted");
+  for (const std::uint32_t type : {10u, 11u}) CHECK(with("llama.block_count", type, number(4, 8)) == "accepted");
+  // Below zero, and floating-point numbers
+  CHECK(with("llama.block_count", 1, "\xFF") == "out_of_range llama.block_count");
+  CHECK(with("llama.block_count", 3, "\xFF\xFF") == "out_of_range llama.block_count");
+  CHECK(with("llama.block_count", 5, "\xFF\xFF\xFF\xFF") == "out_of_range llama.block_count");
+  CHECK(with("llama.block_count", 11, "\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF") == "out_of_range llama.block_count");
+  CHECK(with("llama.block_count", 6, std::string_view("\0\0\x80\x40", 4)) == "out_of_range llama.block_count");
+  CHECK(with("llama.block_count", 12, std::string_view("\0\0\0\0\0\0\x10\x40", 8)) == "out_of_range llama.block_count");
+  CHECK(with("llama.block_count", 13, "\x04") == "malformed llama.block_count");
+  CHECK(with("llama.other", 6, std::string_view("\0\0\x80\x40", 4)) == "missing llama.block_count");
+}
+
+TEST_CASE("an architecture is a text, and names what it is of") {
+  Gguf nothing;
+  CHECK(error_of(nothing) == "missing general.architecture");
+  CHECK(error_of(Gguf().number("general.architecture", 7)) == "missing general.architecture");
+  CHECK(error_of(Gguf().texts("general.architecture", 2)) == "missing general.architecture");
+  CHECK(error_of(Gguf("")) == "missing general.architecture");
+  CHECK(error_of(plain("clip")) == "unsupported general.architecture");
+  CHECK(error_of(plain("t5")) == "unsupported general.architecture");
+  CHECK(error_of(plain("bert")) == "no_cache general.architecture");
+  CHECK(error_of(plain("qwen2").truth("qwen2.attention.causal", false)) == "no_cache qwen2.attention.causal");
+  CHECK(error_of(plain("qwen2").truth("qwen2.attention.causal", true)) == "accepted");
+  CHECK(error_of(plain("qwen2").number("qwen2.attention.causal", 0)) == "accepted");
+}
+
+TEST_CASE("versions that are not read are told apart") {
+  const auto version = [](std::uint32_t number) {
+    std::string head = plain("llama").head();
+    for (std::size_t i = 0; i < 4; ++i) head[4 + i] = static_cast<char>(number >> (8 * i) & 0xFF);
+    const auto read = import_gguf(bytes_of(head), kLarge);
+    return read ? std::string("accepted") : read.error().field + " " + read.error().message;
+  };
+  CHECK(version(2) == "accepted");
+  CHECK(version(3) == "accepted");
+  CHECK(version(0x03000000).find("version is big-endian") == 0);
+  CHECK(version(0).find("version is not 2 or 3") == 0);
+  CHECK(version(1).find("version is not 2 or 3") == 0);
+}
+
+TEST_CASE("layers that a file does not describe are refused") {
+  const auto with = [](std::string_view architecture,
+                       std::initializer_list<std::pair<const char*, std::uint32_t>> values) {
+    return error_of(plain(architecture).own(architecture, values));
+  };
+  CHECK(with("glm4moe", {{"nextn_predict_layers", 4}}) == "conflict nextn_predict_layers");
+  CHECK(with("glm4moe", {{"nextn_predict_layers", 3}}) == "accepted");
+  CHECK(with("gemma3n", {{"attention.shared_kv_layers", 4}}) == "conflict attention.shared_kv_layers");
+  CHECK(with("mamba", {}) == "unsupported general.architecture");
+  CHECK(with("mamba", {{"ssm.state_size", 16}, {"ssm.inner_size", 1024}}) == "missing mamba.ssm.conv_kernel");
+  CHECK(with("llama", {{"attention.sliding_window", 128}}) == "unsupported llama.attention.sliding_window");
+  Gguf headless("llama");
+  headless.own("llama", {{"block_count", 4}, {"embedding_length", 512}});
+  CHECK(error_of(headless) == "missing llama.attention.head_count");
+  headless.own("llama", {{"attention.head_count", 0}, {"attention.head_count_kv", 2}});
+  CHECK(error_of(headless) == "missing llama.attention.head_count");
+  CHECK(error_of(plain("gemma3")
+                     .own("gemma3", {{"attention.sliding_window", 128}})
+                     .list("gemma3.attention.sliding_window_pattern", {1, 0, 1}, 7)) ==
+        "conflict gemma3.attention.sliding_window_pattern");
+  // 2^24 × 2^24 × 2^16 values of one state
+  Gguf wide("kimi-linear");
+  wide.own("kimi-linear", {{"block_count", 2},
+                           {"embedding_length", 512},
+                           {"attention.head_count", 65536},
+                           {"attention.head_count_kv", 0},
+                           {"kda.head_dim", 16777216},
+                           {"ssm.conv_kernel", 4}});
+  CHECK(error_of(wide) == "out_of_range ssm.state_size");
+  // 2^24 of the model by 2^24 - 1 of the convolution fit; three of 2^16 heads of 2^24 do not.
+  Gguf long_convolution("kimi-linear");
+  long_convolution.own("kimi-linear", {{"block_count", 2},
+                                       {"embedding_length", 512},
+                                       {"attention.head_count", 65536},
+                                       {"attention.head_count_kv", 0},
+                                       {"kda.head_dim", 1},
+                                       {"ssm.conv_kernel", 16777216}});
+  CHECK(error_of(long_convolution) == "accepted");
+  Gguf groups("mamba2");
+  groups.own("mamba2", {{"block_count", 2},
+                        {"ssm.conv_kernel", 16777216},
+                        {"ssm.inner_size", 1},
+                        {"ssm.state_size", 16777216},
+                        {"ssm.group_count", 65536}});
+  CHECK(error_of(groups) == "out_of_range ssm.state_size");
+}
+
+TEST_CASE("layers without KV heads keep a state, or nothing") {
+  const auto layers = [](std::string_view architecture, const std::vector<std::uint32_t>& kv,
+                         const std::vector<std::uint32_t>& ffn,
+                         std::initializer_list<std::pair<const char*, std::uint32_t>> more) {
+    const std::string name(architecture);
+    Gguf file(name);
+    file.own(name, {{"block_count", static_cast<std::uint32_t>(kv.size())},
+                    {"embedding_length", 512},
+                    {"attention.head_count", 8}});
+    file.list(name + ".attention.head_count_kv", kv);
+    if (ffn.size() > 1) {
+      file.list(name + ".feed_forward_length", ffn);
+    } else if (ffn.size() == 1) {
+      file.number(name + ".feed_forward_length", ffn.front());
+    }
+    file.own(name, more);
+    return layers_of(file);
+  };
+  const auto mamba = {
+      std::pair<const char*, std::uint32_t>{"ssm.state_size", 16}, {"ssm.inner_size", 1024}, {"ssm.conv_kernel", 4}};
+  const std::string state = "16384:fp32 3072:fp32";
+  // Blocks of an MLP alone are told by others that have none.
+  CHECK(layers("nemotron_h", {2, 0, 0}, {0, 0, 2048}, mamba) == "1 full 2x64; 1 recurrent " + state + "; 1 none");
+  CHECK(layers("nemotron_h", {2, 0, 0}, {64, 64, 64}, mamba) == "1 full 2x64; 2 recurrent " + state);
+  CHECK(layers("nemotron_h", {2, 0, 0}, {64}, mamba) == "1 full 2x64; 2 recurrent " + state);
+  CHECK(layers("nemotron_h", {2, 0, 0}, {}, mamba) == "1 full 2x64; 2 recurrent " + state);
+  CHECK(layers("deci", {2, 0, 0}, {0, 0, 2048}, {}) == "1 full 2x64; 2 none");
+  CHECK(layers("lfm2", {2, 0, 0}, {64, 64, 0}, {{"shortconv.l_cache", 3}}) ==
+        "1 full 2x64; 2 recurrent 0:fp32 1024:fp32");
+  CHECK(layers("rwkvish", {2, 0, 0}, {}, {{"wkv.head_size", 64}, {"token_shift_count", 2}}) ==
+        "1 full 2x64; 2 recurrent 32768:fp32 1024:fp32");
+}
+
+TEST_CASE("windows by lists and periods") {
+  CHECK(layers_of(plain("phi3").own("phi3", {{"attention.sliding_window", 128}})) == "4 window 128 2x64");
+  CHECK(layers_of(plain("gemma3")
+                      .own("gemma3", {{"attention.sliding_window", 128}})
+                      .list("gemma3.attention.sliding_window_pattern", {1, 0, 0, 1}, 7)) ==
+        "2 window 128 2x64; 2 full 2x64");
+  CHECK(layers_of(plain("gemma3").own("gemma3", {{"attention.sliding_window", 128},
+                                                 {"attention.sliding_window_pattern", 0}})) == "4 window 128 2x64");
+  Gguf shared("gemma3n");
+  shared.own(
+      "gemma3n",
+      {{"block_count", 24}, {"embedding_length", 512}, {"attention.head_count", 8}, {"attention.head_count_kv", 2}});
+  CHECK(layers_of(shared) == "20 full 2x64; 4 shared");
+}
+
+TEST_CASE("names, vocabularies and what is left unread") {
+  CHECK(model_of(plain("llama").number("general.name", 7)).name == "llama");
+  CHECK(model_of(plain("llama").texts("general.name", 2)).name == "llama");
+  CHECK(model_of(plain("llama").text("general.name", "seven")).name == "seven");
+  CHECK(model_of(plain("llama").number("tokenizer.ggml.tokens", 7)).vocabulary == 0);
+  CHECK(model_of(plain("llama").number("llama.vocab_size", 9).texts("tokenizer.ggml.tokens", 7)).vocabulary == 9);
+  Gguf many = plain("llama");
+  for (int i = 0; i < 300; ++i) many.number("llama.unknown" + std::to_string(i), 1);
+  CHECK(model_of(many).ignored.size() == 200);
+}
+
+TEST_CASE("weights of files of unknown types, of parts, and of no tensors") {
+  const auto weights = [](const Gguf& file) {
+    const Model model = model_of(file);
+    return model.native_weights != nullptr ? std::string(model.native_weights->id) : "?";
+  };
+  CHECK(weights(plain("llama").number("general.file_type", 7)) == "q8_0");
+  CHECK(weights(plain("llama").number("general.file_type", 999)) == "?");
+  CHECK(weights(plain("llama").list("general.file_type", {7})) == "?");
+  CHECK(weights(plain("llama").raw("general.file_type", 6, std::string_view("\0\0\xE0\x40", 4))) == "?");
+  CHECK(weights(plain("llama").text("general.file_type", "q8_0")) == "?");
+
+  const auto notes = [](const Model& model) { return model.note_codes; };
+  const auto tensor = [](Gguf file, std::uint32_t type) { return file.tensor("a", {512, 4}, type); };
+  CHECK(notes(model_of(tensor(plain("llama").number("split.count", 2), 0))) == std::vector<std::string>{"split_file"});
+  CHECK(model_of(tensor(plain("llama").number("split.count", 1), 0)).native_weight_bytes == Bytes{512 * 4 * 4});
+  const std::string head = tensor(plain("llama"), 99).head();
+  const auto unknown = import_gguf(bytes_of(head), 1 << 20);
+  REQUIRE(unknown);
+  CHECK(notes(unknown->model) == std::vector<std::string>{"tensor_type_unknown"});
+  CHECK(unknown->model.native_weight_bytes == Bytes{(1 << 20) - (head.size() + 31) / 32 * 32});
+  const auto empty = import_gguf(bytes_of(head), head.size());
+  REQUIRE(empty);
+  CHECK_FALSE(empty->model.native_weight_bytes);
+  const std::string whole = tensor(plain("llama"), 0).head();
+  const auto cut = import_gguf(bytes_of(whole), whole.size() + 100);
+  REQUIRE(cut);
+  CHECK(notes(cut->model) == std::vector<std::string>{"file_is_cut"});
+}
+
+TEST_CASE("other files are known by their first words") {
+  for (const char* const text : {"<!DOCTYPE html>", "<!doctype html>", "<html>", " \r\n\t<html lang=\"en\">"}) {
+    CAPTURE(text);
+    CHECK(known_as(bytes_of(text)).find("web page") != std::string_view::npos);
+  }
+  CHECK(known_as(bytes_of("version https://git-lfs.github.com/spec/v1")).find("Git LFS") != std::string_view::npos);
+  CHECK(known_as(bytes_of("PK\x03\x04")).find("zip") != std::string_view::npos);
+  for (const char* const text : {"", " ", "GGUF", "<xml>", "{}"}) {
+    CAPTURE(text);
+    CHECK(known_as(bytes_of(text)).empty());
+  }
+}
+
+TEST_CASE("lengths near 2^64 do not wrap") {
+  std::string head = Gguf("llama").head();
+  head[16] = 2;  // a second key, of a name that passes all numbers
+  Gguf::put(head, ~std::uint64_t{0}, 8);
+  CHECK(error_of(head, ~u64{0}) == "too_large file");
+  CHECK(error_of(head, kLarge) == "malformed key");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <random>
+#include <tuple>
 
 #include "import_support.hpp"
 #include "kvcap/import.hpp"
@@ -141,6 +142,138 @@ TEST_CASE("files are known by their first bytes") {
   CHECK(import_json("config", bytes_of(*config), config->size(), "") == model);
   CHECK(import_json("gguf", bytes_of(*config), config->size(), "").find("malformed") != std::string::npos);
   CHECK(import_json("something", bytes_of(*config), config->size(), "").find("malformed") != std::string::npos);
+}
+
+TEST_CASE("entries of another form, and sums past what is kept exact, are refused") {
+  const auto with = [](std::string_view header, u64 data) {
+    const std::string head = file_of(header);
+    return error_of(head, head.size() + data);
+  };
+  CHECK(with("[]", 0) == "malformed file");
+  for (const char* const entry : {
+           R"({"a":7})",
+           R"({"a":{"shape":[4],"data_offsets":[0,8]}})",
+           R"({"a":{"dtype":7,"shape":[4],"data_offsets":[0,8]}})",
+           R"({"a":{"dtype":"BF16","data_offsets":[0,8]}})",
+           R"({"a":{"dtype":"BF16","shape":4,"data_offsets":[0,8]}})",
+           R"({"a":{"dtype":"BF16","shape":[4],"data_offsets":8}})",
+           R"({"a":{"dtype":"BF16","shape":[4],"data_offsets":[8]}})",
+           R"({"a":{"dtype":"BF16","shape":[4],"data_offsets":[0,4,8]}})",
+       }) {
+    CAPTURE(entry);
+    CHECK(with(entry, 100) == "malformed a");
+  }
+  CHECK(with(R"({"a":{"dtype":"BF16","shape":[4],"data_offsets":[0,"x"]}})", 100) == "wrong_type a");
+  CHECK(with(R"({"a":{"dtype":"NEW","shape":[4],"data_offsets":[0,3]}})", 100) == "accepted");
+  // Of a dtype that is not known: 2^53 - 1 values, and once more
+  CHECK(with(R"({"a":{"dtype":"NEW","shape":[9007199254740991],"data_offsets":[0,8]},)"
+             R"("b":{"dtype":"NEW","shape":[1],"data_offsets":[0,8]}})",
+             100) == "out_of_range b");
+  CHECK(with(R"({"a":{"dtype":"NEW","shape":[1],"data_offsets":[0,9007199254740991]},)"
+             R"("b":{"dtype":"NEW","shape":[1],"data_offsets":[0,1]}})",
+             u64{1} << 53) == "malformed b");
+}
+
+TEST_CASE("indexes of another form are refused") {
+  const auto outcome = [](std::string_view text) {
+    const auto size = import_weight_index(text);
+    return size ? "accepted" : std::string(std::string_view(code_name(size.error().code))) + " " + size.error().field;
+  };
+  CHECK(outcome("<html>") == "malformed index");
+  CHECK(outcome("{") == "malformed index");
+  CHECK(outcome("{}") == "missing weight_map");
+  CHECK(outcome(R"({"weight_map":7})") == "missing weight_map");
+  CHECK(outcome(R"({"weight_map":{}})") == "missing metadata.total_size");
+  CHECK(outcome(R"({"weight_map":{},"metadata":{}})") == "missing metadata.total_size");
+  CHECK(outcome(R"({"weight_map":{},"metadata":{"total_size":0}})") == "out_of_range metadata.total_size");
+  CHECK(outcome(R"({"weight_map":{},"metadata":{"total_size":8}})") == "accepted");
+  const auto values = [](std::string_view count) {
+    const auto size =
+        import_weight_index(R"({"weight_map":{"a":"1","b":"1","c":"2","d":"1"},"metadata":{"total_size":8,)"
+                            R"("total_parameters":)" +
+                            std::string(count) + "}}");
+    REQUIRE(size);
+    CHECK(size->files == 2);
+    CHECK(size->tensors == 4);
+    return size->values.value_or(0);
+  };
+  CHECK(values("4") == 4);
+  CHECK(values("\"many\"") == 0);
+}
+
+TEST_CASE("a checkpoint beside its config gives bytes, values and the dtype that all have") {
+  const std::string known =
+      R"({"model_type":"llama","num_hidden_layers":1,"hidden_size":4,"num_attention_heads":1,"head_dim":4,)"
+      R"("intermediate_size":4,"vocab_size":2,"torch_dtype":"float32"})";
+  // One layer whose parameters are not counted, since its MLP is not stated
+  const std::string uncounted =
+      R"({"model_type":"llama","num_hidden_layers":1,"num_attention_heads":1,"head_dim":4,"torch_dtype":"float32"})";
+  const auto model = [](std::string_view config, std::string_view header, u64 data) {
+    const std::string head = file_of(header);
+    return import_json("safetensors", bytes_of(head), head.size() + data, config);
+  };
+  const auto tensor = [](const char* dtype, int values, int bytes) {
+    return R"({"a":{"dtype":")" + std::string(dtype) + R"(","shape":[)" + std::to_string(values) +
+           R"(],"data_offsets":[0,)" + std::to_string(bytes) + "]}}";
+  };
+  const auto has = [](const std::string& answer, std::string_view part) {
+    return answer.find(part) != std::string::npos;
+  };
+  for (const auto& [dtype, bytes, format] :
+       {std::tuple{"BF16", 400, "bf16"}, std::tuple{"F16", 400, "fp16"}, std::tuple{"F32", 800, "fp32"}}) {
+    CAPTURE(dtype);
+    const std::string answer = model(uncounted, tensor(dtype, 200, bytes), 800);
+    CHECK(has(answer, R"("parameters":200,)"));
+    CHECK(has(answer, R"("native_weights":")" + std::string(format) + "\""));
+    CHECK(has(answer, R"("weight_bytes":)" + std::to_string(bytes) + R"(,"weight_bytes_estimated":false)"));
+  }
+  // Packed values are fewer or more than parameters.
+  for (const auto& [dtype, bytes] :
+       {std::pair{"U8", 200}, std::pair{"I32", 800}, std::pair{"F8_E4M3", 200}, std::pair{"F4", 100}}) {
+    CAPTURE(dtype);
+    const std::string answer = model(uncounted, tensor(dtype, 200, bytes), 800);
+    CHECK_FALSE(has(answer, "\"parameters\""));
+    CHECK(has(answer, R"("native_weights":"fp32")"));
+  }
+  // A part of a model holds less than nine tenths of it: 136 values of 4 bytes.
+  CHECK(has(model(known, tensor("BF16", 200, 400), 800), "checkpoint_is_partial"));
+  CHECK_FALSE(has(model(known, tensor("F32", 136, 544), 800), "checkpoint_is_partial"));
+  const std::string stored = known.substr(0, known.size() - 1) + R"(,"quantization_config":{"quant_method":"fp8"}})";
+  CHECK(has(model(stored, tensor("F32", 10, 40), 800), "checkpoint_is_partial"));
+  CHECK_FALSE(has(model(stored, tensor("F32", 136, 544), 800), "checkpoint_is_partial"));
+  const std::string odd = known.substr(0, known.size() - 1) + R"(,"quantization_config":{"quant_method":"odd"}})";
+  CHECK_FALSE(has(model(odd, tensor("F32", 10, 40), 800), "checkpoint_is_partial"));
+  CHECK(has(model("{", tensor("F32", 10, 40), 800), R"("code":"malformed","field":"config")"));
+  const std::string alone = model("", tensor("F32", 10, 40), 800);
+  CHECK(has(alone, R"("model":null,"checkpoint":{"bytes":40,"values":10,"tensors":1)"));
+}
+
+TEST_CASE("the facade tells what it needs and what is wrong") {
+  const auto ask = [](std::string_view kind, std::string_view text, u64 file_bytes, std::string_view config = "") {
+    return import_json(kind, bytes_of(text), file_bytes, config);
+  };
+  const auto error = [](std::string_view code, std::string_view field) {
+    return R"({"error":{"code":")" + std::string(code) + R"(","field":")" + std::string(field) + R"(",)";
+  };
+  CHECK(ask("auto", "abc", 2).find(error("conflict", "file_bytes")) == 0);
+  CHECK(ask("auto", "<html>", 6).find(error("malformed", "file")) == 0);
+  CHECK(ask("auto", "   ", 3).find(error("malformed", "file")) == 0);
+  CHECK(ask("auto", "/* a comment */ {}", 18).find(error("missing", "num_hidden_layers")) == 0);
+  CHECK(ask("config", "{", u64{1} << 40).find(error("too_large", "config")) == 0);
+  CHECK(ask("auto", R"({"total_size":7})", u64{1} << 40).find(error("too_large", "index")) == 0);
+  CHECK(ask("auto", R"({"weight_map":{}})", 17).find(error("missing", "metadata.total_size")) == 0);
+  CHECK(ask("index", R"({"weight_map":{},"metadata":{"total_size":8}})", 45).find(R"({"kind":"index","model":null)") ==
+        0);
+  CHECK(ask("gguf", "GGUFxxxx", 8).find(error("unsupported", "version")) == 0);
+  const std::string head = file_of(kHeader);
+  CHECK(ask("auto", head, head.size() + 78).find(R"({"kind":"safetensors","model":null)") == 0);
+  CHECK(ask("auto", head, head.size()).find(error("malformed", "")) != 0);
+  CHECK(ask("auto", std::string_view(head).substr(0, 20), head.size() + 78)
+            .find(R"({"kind":"safetensors","need_bytes":)") == 0);
+  CHECK(ask("safetensors", "abc", 3).find(error("malformed", "file")) == 0);
+  std::string large = head;
+  large[7] = 1;  // a header of 2^56 bytes
+  CHECK(ask("auto", large, large.size()).find(error("malformed", "file")) == 0);
 }
 
 TEST_CASE("indexes and headers found in the wild") {

@@ -95,3 +95,72 @@ TEST_CASE("messages cut what was typed at a character's edge") {
   REQUIRE(document);
   CHECK(describe(document->root()) == "the text \"" + std::string(39, 'a') + "…\"");
 }
+
+TEST_CASE("the last value that is read is the 2^20th, of whatever kind") {
+  std::string many = "[";
+  for (int i = 0; i < (1 << 20) - 2; ++i) many += "0,";
+  for (const char* const last : {"0", "\"x\"", "true", "null", "[]", "{}"}) {
+    CAPTURE(last);
+    CHECK(Document::parse(many + last + "]", "text", 1 << 24));
+    CHECK(Document::parse(many + "0," + last + "]", "text", 1 << 24).error().code == ErrorCode::too_large);
+  }
+}
+
+TEST_CASE("a value that is none is told from what is accepted") {
+  const auto told = [](std::string_view text) {
+    const auto document = parse(text);
+    REQUIRE(document);
+    return describe(document->root());
+  };
+  CHECK(told("true") == "true");
+  CHECK(told("false") == "false");
+  CHECK(told("null") == "null");
+  CHECK(told("[1]") == "a list");
+  CHECK(told("{}") == "an object");
+  CHECK(told("-1.50") == "the number -1.50");
+  CHECK(told("\"x\"") == "the text \"x\"");
+  // No character begins in the first 40 bytes.
+  CHECK(told("\"" + std::string(50, '\x80') + "\"") == "the text \"…\"");
+}
+
+TEST_CASE("numbers of any length and sign") {
+  const auto whole = [](std::string_view text) {
+    const auto document = parse(text);
+    REQUIRE(document);
+    const auto value = to_whole(document->root(), "n", 0, kMaxExact);
+    return value ? digits(*value) : std::string(std::string_view(code_name(value.error().code)));
+  };
+  CHECK(whole("-0") == "0");
+  CHECK(whole("-0.0e5") == "0");
+  CHECK(whole("-1") == "out_of_range");
+  CHECK(whole("1e+3") == "1000");
+  CHECK(whole("1000e-3") == "1");
+  CHECK(whole("1e-3") == "not_whole");
+  CHECK(whole("1e35") == "out_of_range");
+  CHECK(whole(std::string(60, '9')) == "out_of_range");
+  CHECK(whole("0." + std::string(60, '0')) == "0");
+  CHECK(whole("7." + std::string(60, '0')) == "7");
+  const auto share = [](std::string_view text) {
+    const auto document = parse(text);
+    REQUIRE(document);
+    const auto value = to_fraction(document->root(), "n", {0}, {Fraction::kOne});
+    return value ? digits(value->billionths) : std::string(std::string_view(code_name(value.error().code)));
+  };
+  CHECK(share("-0.0000000001") == "0");
+  CHECK(share("-0.000000001") == "out_of_range");
+  CHECK(share(std::string(60, '9')) == "out_of_range");
+  CHECK(share("1e35") == "out_of_range");
+  CHECK(share("\"0.5\"") == "wrong_type");
+}
+
+TEST_CASE("an error is kept through copies and moves") {
+  Result<u64> first = fail(ErrorCode::missing, "a", "is not there");
+  const Result<u64> second = fail(ErrorCode::conflict, "b", "says another thing");
+  first = second;
+  CHECK(first.error().field == "b");
+  CHECK(second.error().message == "says another thing");
+  Result<u64> third = fail(ErrorCode::missing, "c", "is not there");
+  third = std::move(first);
+  CHECK(third.error().code == ErrorCode::conflict);
+  CHECK(third.error().message == "says another thing");
+}

@@ -272,6 +272,14 @@ TEST_CASE("answers are read with their units") {
       {"1.048576", "Mbit", "right"},
       {"1.048576", "Mb", "right"},
       {"128", "KiByte", "right"},
+      {"128", "Kib", "right"},
+      {"131.072", "kbyte", "right"},
+      {"131.072", "kilobytes", "refused"},
+      {"131.072", "KBytes", "right"},
+      {"1048.576", "kbits", "right"},
+      {"1048.576", "kbit", "right"},
+      {"1", "k", "refused"},
+      {"7", "Mbit", ""},
       {"128", "kB", "gb_for_gib"},
       {"128", "KB", "gb_for_gib"},
       {"131.072", "KiB", "gb_for_gib"},
@@ -294,6 +302,10 @@ TEST_CASE("answers are read with their units") {
     answer << R"("value":)" << row.value << R"(,"unit":")" << row.unit << "\"";
     const Quiz checked = found->check(0, answer);
     const std::string_view verdict = row.verdict;
+    if (verdict == "refused") {
+      CHECK(checked.error("field") == "check.unit");
+      continue;
+    }
     CHECK(checked.right() == (verdict == "right"));
     if (verdict.empty()) CHECK(checked.diagnoses().empty());
     if (!verdict.empty() && verdict != "right") CHECK(checked.diagnoses().contains(std::string(verdict)));
@@ -393,4 +405,14 @@ TEST_CASE("an interview is a chain over one deployment, and rough answers count"
       }
     }
   }
+}
+
+TEST_CASE("tokens may be answered in k, which is 1024") {
+  const Quiz quiz(R"({"seed":3,"count":1,"level":1,"topics":["longest_context"]})");
+  const u64 value = whole(*quiz.questions().at(0), "value");
+  Text answer;
+  answer << R"("value":)" << decimals(Wide{value} * 1'000'000'000 / 1024, 1'000'000'000) << R"(,"unit":"k")";
+  CHECK(quiz.check(0, answer).right());
+  answer << R"(,"unit":"tokens")";
+  CHECK_FALSE(quiz.check(0, answer).right());
 }

@@ -111,3 +111,31 @@ TEST_CASE("no product wraps: what would not fit is left to the full kernel") {
   CHECK(holds(ask(R"({"model":"llama-3-8b","gpu":{"memory_bytes":1},"weight_bytes":)" + most + "}"),
               R"("gpus_for_weights":null)"));
 }
+
+TEST_CASE("more values than a page asks with, and figures past its digits, are left to the full kernel") {
+  std::string members = R"("model":"llama-3-8b")";
+  for (int i = 0; i < 62; ++i) members += R"(,"x":1)";
+  CHECK(holds(ask("{" + members + "}"), "\"sequences\":"));
+  CHECK(left_to_the_full_kernel("{" + members + R"(,"x":1})"));
+  CHECK(left_to_the_full_kernel(R"({"model"})"));
+  CHECK(left_to_the_full_kernel(R"({model:"llama-3-8b"})"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","options":{"reserve":999999999999}})"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","options":{"reserve":"much"}})"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","options":{"reserve":2}})"));
+  CHECK(left_to_the_full_kernel(R"({"model":"llama-3-8b","weight_bytes":1.5})", "weight_bytes"));
+}
+
+TEST_CASE("a list keeps its elements while it grows") {
+  List<u64> list;
+  for (u64 i = 0; i < 100; ++i) list.push_back(i * i);
+  REQUIRE(list.size() == 100);
+  for (u64 i = 0; i < 100; ++i) CHECK(list[static_cast<std::size_t>(i)] == i * i);
+}
+
+TEST_CASE("a page is offered the textbook and all models and GPUs") {
+  const std::string offered = catalogue_json(textbook_features());
+  CHECK(holds(offered, R"("id":"textbook")"));
+  CHECK(holds(offered, R"({"name":"reserve","kind":"fraction","fallback":0.1,)"));
+  for (const auto& entry : catalogue()) CHECK(holds(offered, "\"" + std::string(entry.id) + "\""));
+  for (const auto& gpu : gpus()) CHECK(holds(offered, "\"" + std::string(gpu.id) + "\""));
+}

@@ -1,0 +1,165 @@
+// Lines of logs as terminals, containers and mails leave them: what is read, and what is not taken for a figure.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "kvcap/json.hpp"
+#include "kvcap/log.hpp"
+
+using namespace kvcap;
+
+namespace {
+
+/// A member of the answer by names and positions between dots; "(absent)" where there is none.
+std::string figure(std::string_view log, std::string_view path) {
+  const std::string text = read_log_json(log, full_features());
+  const auto document = json::Document::parse(text, "answer", u64{1} << 30);
+  REQUIRE_MESSAGE(document.has_value(), text);
+  const json::Value* value = &document->root();
+  while (value != nullptr && !path.empty()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    const std::string_view name = path.substr(0, dot);
+    path.remove_prefix(std::min(dot + 1, path.size()));
+    if (value->is(json::Kind::array)) {
+      auto place = std::stoul(std::string(name));
+      const json::Value* found = nullptr;
+      for (const json::Value& one : *value) {
+        if (place-- == 0) found = &one;
+      }
+      value = found;
+    } else {
+      value = value->find(name);
+    }
+  }
+  return value == nullptr ? "(absent)" : std::string(value->text);
+}
+
+std::string tokens(std::string_view log) { return figure(log, "printed.kv_tokens"); }
+
+const std::string kMessage = "GPU KV cache size: 5 tokens";
+
+}  // namespace
+
+TEST_CASE("escapes of terminals are stepped over, whole or cut") {
+  for (const std::string& log : {
+           "\x1b[32m" + kMessage + "\x1b[0m\n",
+           "\x1b]0;a title\a" + kMessage + "\n",
+           "\x1b]8;;https://example.org\x1b\\" + kMessage + "\n",
+           "\x1b(" + kMessage + "\n",
+           kMessage + "\x1b",
+           kMessage + "\x1b[",
+           kMessage + "\x1b[31",
+           kMessage + "\x1b]0;a title",
+           kMessage + "\x1b]0;a title\x1b",
+           "> > " + kMessage + "\n> >\n>\n",
+           "GPU\xC2\xA0KV\xC2\xA0" + std::string("cache size: 5 tokens\n"),
+       }) {
+    CAPTURE(log);
+    CHECK(tokens(log) == "5");
+  }
+}
+
+TEST_CASE("bytes that are no UTF-8 stand as question marks, one for each") {
+  struct Row {
+    const char* bytes;
+    const char* shown;
+  };
+  for (const auto& [bytes, shown] : {
+           Row{"\xC3\xA9", "\xC3\xA9"},
+           Row{"\xE0\xA0\x80", "\xE0\xA0\x80"},
+           Row{"\xED\x9F\xBF", "\xED\x9F\xBF"},
+           Row{"\xF0\x90\x80\x80", "\xF0\x90\x80\x80"},
+           Row{"\xF4\x8F\xBF\xBF", "\xF4\x8F\xBF\xBF"},
+           Row{"\x80", "?"},
+           Row{"\xC0\xAF", "??"},
+           Row{"\xC3", "?"},
+           Row{"\xE2\x82", "??"},
+           Row{"\xE0\x9F\x80", "???"},       // too long a form
+           Row{"\xED\xA0\x80", "???"},       // half of a pair
+           Row{"\xF0\x8F\x80\x80", "????"},  // too long a form
+           Row{"\xF4\x90\x80\x80", "????"},  // past the last character
+           Row{"\xF5\x80\x80\x80", "????"},
+       }) {
+    CAPTURE(shown);
+    CHECK(figure(std::string(bytes) + " " + kMessage, "lines.0.text") == shown + (" " + kMessage));
+  }
+}
+
+TEST_CASE("a container's lines are unwrapped, whole or cut") {
+  for (const char* const line : {
+           R"({"log":"INFO\tGPU KV cache size: 5 tokens\r\n","stream":"stderr","time":"2025-01-01"})",
+           R"({"log":"GPU KV cache\u0020size: 5 tokens\n","stream":"stderr"})",
+           R"({"log":"\"\u003e GPU KV cache size: 5 tokens\n"})",
+           R"({"log":"\u4e00 GPU KV cache size: 5 tokens)",
+           R"({"log":"GPU KV cache size: 5 tokens \u00)",
+           R"({"log":"GPU KV cache size: 5 tokens \)",
+       }) {
+    CAPTURE(line);
+    CHECK(tokens(line) == "5");
+  }
+}
+
+TEST_CASE("figures of more digits than are kept, and texts without an end") {
+  const auto memory = [](const std::string& size) {
+    return figure("Available KV cache memory: " + size, "printed.kv_memory_bytes");
+  };
+  CHECK(memory("0.12345678901234567890 GiB") == "132560718");
+  CHECK(memory("99,999,999,999,999,999,999,999 B") == "(absent)");
+  CHECK(memory("99999999999999999999.5 B") == "(absent)");
+  CHECK(memory("5 K") == "(absent)");
+  CHECK(memory("5 Kx") == "(absent)");
+  CHECK(memory("5 GiBs") == "(absent)");
+  CHECK(memory("none") == "(absent)");
+  CHECK(figure("Maximum concurrency for 8192 tokens per request: 5.5x", "printed.max_concurrency") == "5.5");
+  CHECK(figure("Maximum concurrency for 8192 tokens per request: many", "printed.max_concurrency") == "(absent)");
+  CHECK(figure("vLLM API server version 0.11.2\n" + kMessage, "engine_version") == "0.11.2");
+  CHECK(figure("vLLM API server version " + std::string(400, '1') + "\n" + kMessage, "engine_version").size() <= 160);
+  CHECK(figure("vLLM API server version .\n" + kMessage, "engine_version").empty());
+  const std::string start = "build: 5000 (abc)\nllama_model_loader: loaded meta data with 5 keys from a.gguf\n";
+  CHECK(figure(start + "print_info: n_head_kv = [8, 8, 4]\n", "printed.n_head_kv") == "[8, 8, 4]");
+  CHECK(figure(start + "print_info: n_head_kv = [8, 8, 4\n", "printed.n_head_kv") == "(absent)");
+  CHECK(figure(start + "print_info: n_head_kv = [8, 8, x]\n", "printed.n_head_kv") == "(absent)");
+  std::string list = "print_info: n_head_kv = [8";
+  for (int i = 0; i < 9'000; ++i) list += ",8";
+  CHECK(figure(start + list + "]\n", "printed.n_head_kv") == "(absent)");
+  CHECK(figure(kMessage + "\ndtype='" + std::string(400, 'x') + "\n", "printed.dtype") == "(absent)");
+  CHECK(figure(kMessage + "\ndtype=''\n", "printed.dtype") == "(absent)");
+  CHECK(figure(kMessage + "\ndtype='bfloat16'\n", "printed.dtype") == "bfloat16");
+  CHECK(figure(kMessage + "\nGPU name:  \n", "printed.gpu") == "(absent)");
+  CHECK(figure(kMessage + "\nGPU name: NVIDIA L4 \n", "printed.gpu") == "NVIDIA L4");
+}
+
+TEST_CASE("flags and settings are told from parts of other names") {
+  const auto size = [](const std::string& line) { return figure(kMessage + "\n" + line + "\n", "printed.block_size"); };
+  for (const char* const line : {"block_size=32", "--block-size 32", "--block-size=32", "'block_size': 32",
+                                 "\"block_size\": 32", "--block_size 32", "(block_size=32)"}) {
+    CAPTURE(line);
+    CHECK(size(line) == "32");
+  }
+  for (const char* const line : {"my_block_size=32", "x.block_size=32", "-block-size=32", "block_size_k=32",
+                                 "block_size 32", "block_size", "'block_size' 32", "block_size=None", "block_size=x"}) {
+    CAPTURE(line);
+    CHECK(size(line) == "(absent)");
+  }
+  CHECK(figure(kMessage + "\n--tp 4\n", "printed.tensor_parallel") == "4");
+  CHECK(figure(kMessage + "\n--tp=4\n", "printed.tensor_parallel") == "4");
+  CHECK(figure(kMessage + "\ntp 4\n", "printed.tensor_parallel") == "(absent)");
+  CHECK(figure("vllm serve a --kv-cache-memory-bytes 1000000000\n" + kMessage, "printed.kv_memory_bytes") ==
+        "1000000000");
+}
+
+TEST_CASE("a long line is quoted around its figure, at characters' edges") {
+  const std::string line = kMessage + std::string(20, 'x');
+  std::string accents;
+  for (int i = 0; i < 100; ++i) accents += "\xC3\xA9";
+  for (const std::string& log : {line + accents, line + "x" + accents, accents + " " + kMessage,
+                                 "x" + accents + " " + kMessage, accents + " " + kMessage + " " + accents}) {
+    const std::string quoted = figure(log, "lines.0.text");
+    CAPTURE(quoted);
+    CHECK(quoted.size() <= 120);
+    CHECK(quoted.find("size: 5 tokens") != std::string::npos);
+    CHECK(quoted.find('?') == std::string::npos);
+    CHECK((static_cast<unsigned char>(quoted.front()) & 0xC0) != 0x80);
+    CHECK(json::Document::parse("\"" + quoted + "\"", "quoted", 1000));
+  }
+}
