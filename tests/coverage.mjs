@@ -1,7 +1,7 @@
 // npm run coverage: which lines and branches of cpp/ the doctest programs run, by clang's own counting. Fails where a
 // line is not run that is not excused below, or where too few branches are. The whole report is in build/coverage/.
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { Failure, runMain, say } from "../cpp/toolchain/terminal.mjs";
@@ -28,30 +28,9 @@ function run(command, args, options = {}) {
   return stdout;
 }
 
-/** What clang counted, per file of cpp/. */
-function measure() {
-  const profiles = join(folder, "profiles");
-  rmSync(profiles, { recursive: true, force: true });
-  mkdirSync(profiles, { recursive: true });
-  for (const program of programs)
-    run(program, [], { env: { ...process.env, LLVM_PROFILE_FILE: `${profiles}/%p.profraw` } });
-  const merged = join(folder, "all.profdata");
-  const raw = readdirSync(profiles).map((name) => join(profiles, name));
-  run("llvm-profdata-19", ["merge", "-sparse", ...raw, "-o", merged]);
-  const [first, ...others] = programs;
-  const text = run("llvm-cov-19", [
-    "export",
-    first,
-    ...others.flatMap((name) => ["-object", name]),
-    `-instr-profile=${merged}`,
-    "-ignore-filename-regex=/(tests|headers|usr)/",
-  ]);
-  return JSON.parse(text).data[0].files.map((file) => ({ ...file, name: relative(projectFolder, file.filename) }));
-}
-
-/** The lines of a file that were never run: those that a region of code without a count covers. */
-function missedLines({ segments }, source) {
-  const missed = [];
+/** The lines of a file that hold code, each with whether it was run, by the regions of code that cover it. */
+function linesOf({ segments }, source) {
+  const lines = new Map();
   let index = 0;
   let covering = null;
   source.split("\n").forEach((text, at) => {
@@ -62,11 +41,44 @@ function missedLines({ segments }, source) {
       (one) => one?.[3] && !one[5],
     );
     covering = starts.at(-1) ?? covering;
-    if (counts.length > 0 && counts.every(([, , count]) => count === 0) && /\w/.test(text)) {
-      missed.push({ line, text: text.trim() });
-    }
+    if (counts.length > 0 && /\w/.test(text))
+      lines.set(
+        line,
+        counts.some(([, , count]) => count > 0),
+      );
   });
-  return missed;
+  return lines;
+}
+
+/** What clang counted in one program: by file of cpp/, its lines, and its branches by where they stand. */
+function measure(program) {
+  const raw = `${program}.profraw`;
+  const profile = `${program}.profdata`;
+  run(program, [], { env: { ...process.env, LLVM_PROFILE_FILE: raw } });
+  run("llvm-profdata-19", ["merge", "-sparse", raw, "-o", profile]);
+  const ignored = "-ignore-filename-regex=/(tests|headers|usr)/";
+  const text = run("llvm-cov-19", ["export", program, `-instr-profile=${profile}`, ignored]);
+  return JSON.parse(text).data[0].files;
+}
+
+/**
+ * What all programs ran together, by file. Templates, and sources that two programs compile in different ways, stand
+ * several times in the counts: a line or a branch is run where one of them ran it.
+ */
+function runByAny() {
+  const files = new Map();
+  for (const file of programs.flatMap(measure)) {
+    const name = relative(projectFolder, file.filename);
+    const source = readFileSync(file.filename, "utf8");
+    const { lines, branches } = files.get(name) ?? { lines: new Map(), branches: new Map() };
+    files.set(name, { lines, branches, texts: source.split("\n") });
+    for (const [line, ran] of linesOf(file, source)) lines.set(line, ran || lines.get(line) === true);
+    for (const [line, column, , , taken, not] of file.branches) {
+      const before = branches.get(`${line}:${column}`) ?? [0, 0];
+      branches.set(`${line}:${column}`, [before[0] + taken, before[1] + not]);
+    }
+  }
+  return files;
 }
 
 await runMain(async () => {
@@ -76,24 +88,24 @@ await runMain(async () => {
   const branches = { all: 0, missed: 0 };
   const report = [];
   const excused = new Set();
-  for (const file of measure()) {
-    const { summary } = file;
-    lines.all += summary.lines.count;
-    const untaken = file.branches.filter(([, , , , taken, not]) => taken === 0 || not === 0);
-    branches.all += file.branches.length * 2;
-    for (const [, , , , taken, not] of file.branches) branches.missed += (taken === 0) + (not === 0);
-    const missed = missedLines(file, readFileSync(file.filename, "utf8")).filter(({ text }) => {
-      const reason = EXCUSED[file.name]?.[text];
-      if (reason) excused.add(`${file.name}: ${text}`);
-      return !reason;
-    });
+  for (const [file, { lines: ran, branches: taken, texts }] of runByAny()) {
+    lines.all += ran.size;
+    const missed = [...ran.keys()]
+      .filter((line) => !ran.get(line))
+      .map((line) => ({ line, text: texts[line - 1].trim() }))
+      .filter(({ text }) => {
+        const reason = EXCUSED[file]?.[text];
+        if (reason) excused.add(`${file}: ${text}`);
+        return !reason;
+      });
     lines.missed += missed.length;
-    report.push({
-      file: file.name,
-      missed,
-      untaken: untaken.map(([line, column, , , taken]) => ({ line, column, never: taken === 0 })),
-    });
-    for (const { line, text } of missed) say(`${file.name}:${line} is not run: ${text}`);
+    for (const { line, text } of missed) say(`${file}:${line} is not run: ${text}`);
+    const untaken = [...taken].flatMap(([at, counts]) =>
+      [0, 1].filter((side) => counts[side] === 0).map((side) => `${at} is never ${["true", "false"][side]}`),
+    );
+    branches.all += taken.size * 2;
+    branches.missed += untaken.length;
+    report.push({ file, missed, untaken });
   }
   const stale = Object.entries(EXCUSED).flatMap(([name, texts]) =>
     Object.keys(texts)

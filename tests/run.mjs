@@ -56,13 +56,14 @@ const suites = [
     quiet: true,
   },
   { name: "doctest", command: shell("ctest --preset debug --verbose"), count: byDoctest, needs: "native", quiet: true },
-  { name: "oracle", command: nodeTests("tests/oracle"), count: byNode, needs: "build" },
   {
     name: "fuzz",
     command: ["node", "tests/fuzz.mjs", "--seconds", "5", "--seed", "1"],
     count: plainly,
     needs: "build",
   },
+  // After "native" and "fuzz", whose compilers' answers it compares.
+  { name: "oracle", command: nodeTests("tests/oracle"), count: byNode, needs: "build" },
   { name: "web", command: nodeTests("tests/web"), count: byNode, needs: "build" },
   // Some hosts take minutes to install and build: all of them when they are asked for, and where time is nobody's.
   { name: "hosts", command: nodeTests("tests/hosts"), count: byNode, needs: "build" },

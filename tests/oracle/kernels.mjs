@@ -6,11 +6,15 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 const project = fileURLToPath(new URL("../..", import.meta.url));
 const dist = join(project, "web/dist");
+const newest = (presets) =>
+  presets
+    .map((preset) => join(project, "build", preset, "kvcap_answers"))
+    .filter(existsSync)
+    .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0];
 /** Built by the suite "native", with sanitizers; or by hand, `cmake --build --preset release`: the newest counts. */
-const native = ["debug", "release"]
-  .map((preset) => join(project, "build", preset, "kvcap_answers"))
-  .filter(existsSync)
-  .sort((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs)[0];
+const native = newest(["debug", "release"]);
+/** Built by the suite "fuzz" or by `npm run clang`, both with sanitizers. */
+const clang = newest(["fuzz", "clang"]);
 
 const load = (name) => import(new URL(name, pathToFileURL(join(dist, "/"))).href);
 
@@ -66,3 +70,4 @@ export const commandLine = (requests) => lines(process.execPath, [join(dist, "cl
 
 /** undefined where it is not built. */
 export const nativeProgram = native && ((requests) => lines(native, [], requests));
+export const clangProgram = clang && ((requests) => lines(clang, [], requests));

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { before, describe, it } from "node:test";
-import { commandLine, coreKernel, fullKernel, nativeProgram, plainKernel } from "./kernels.mjs";
+import { clangProgram, commandLine, coreKernel, fullKernel, nativeProgram, plainKernel } from "./kernels.mjs";
 import { randomness, randomRequest } from "./requests.mjs";
 import { VECTORS } from "./vectors.mjs";
 
@@ -30,6 +30,10 @@ describe("the same answer everywhere", () => {
 
   it("natively", { skip: nativeProgram ? false : "kvcap_answers is not built" }, async () => {
     assertSame((await nativeProgram(requests)).answers);
+  });
+
+  it("natively by clang", { skip: clangProgram ? false : "clang has built no kvcap_answers" }, async () => {
+    assertSame((await clangProgram(requests)).answers);
   });
 
   it("from the command line", async () => {
