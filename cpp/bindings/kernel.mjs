@@ -4,13 +4,15 @@
 export default async ({ wasm }) => {
   const { _initialize, memory, begin, plan, catalogue } = (await WebAssembly.instantiate(wasm, {})).exports;
   _initialize();
+  const encoder = new TextEncoder();
+  const decoder = new TextDecoder();
   const read = (at) => {
     const [start, size] = new Uint32Array(memory.buffer, at, 2);
-    return new TextDecoder().decode(new Uint8Array(memory.buffer, start, size));
+    return decoder.decode(new Uint8Array(memory.buffer, start, size));
   };
   return {
     plan(request) {
-      const bytes = new TextEncoder().encode(request);
+      const bytes = encoder.encode(request);
       const start = begin(bytes.length);
       new Uint8Array(memory.buffer).set(bytes, start);
       return read(plan());

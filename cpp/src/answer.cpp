@@ -129,7 +129,7 @@ Bytes capped(Wide bytes) { return {static_cast<u64>(std::min<Wide>(bytes, kMaxEx
 class AnswerWriter {
  public:
   AnswerWriter(const Request& request, const Outcome& outcome) : request_(request), outcome_(outcome) {}
-  std::string write();
+  json::Written write();
 
  private:
   void number(Label key, const std::optional<Wide>& value) {
@@ -403,7 +403,7 @@ Label decided_by(const Outcome& outcome) {
   return outcome.weight_total > outcome.reserved.pool_bytes ? "weights" : "context";
 }
 
-std::string AnswerWriter::write() {
+json::Written AnswerWriter::write() {
   const Reservation& reserved = outcome_.reserved;
   const Figures figures = figures_of(request_, outcome_);
   out_.begin_object();
@@ -471,7 +471,7 @@ void write_steps(Writer& out, const Derivation& derivation) {
   out.end_array();
 }
 
-Result<std::string> write_answer(const Request& request, const Outcome& outcome) {
+Result<json::Written> write_answer(const Request& request, const Outcome& outcome) {
   const Deployment& on = request.deployment;
   const struct {
     Label field;

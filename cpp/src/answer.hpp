@@ -39,7 +39,7 @@ struct Outcome {
 [[nodiscard]] Derivation derive(const Request& request, const Outcome& outcome);
 
 /// The answer's JSON; `out_of_range` when a figure is past 2^53 - 1.
-[[nodiscard]] Result<std::string> write_answer(const Request& request, const Outcome& outcome);
+[[nodiscard]] Result<json::Written> write_answer(const Request& request, const Outcome& outcome);
 
 /// The member "derivation" of an answer.
 void write_steps(json::Writer& out, const Derivation& derivation);

@@ -12,7 +12,7 @@ Label code_name(ErrorCode code) noexcept {
     case ErrorCode::conflict: return "conflict";
     case ErrorCode::not_divisible: return "not_divisible";
     case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::malformed: break;
+    case ErrorCode::malformed: return "malformed";
     case ErrorCode::too_large: return "too_large";
     case ErrorCode::no_cache: return "no_cache";
   }
@@ -61,15 +61,21 @@ namespace {
 template <class Number>
 std::string_view write_before(char* const end, Number scaled, Number one) noexcept {
   char* at = end;
+  // WebAssembly has no division that gives the remainder too, and a division is what takes the time here.
+  const auto last_digit = [](Number& number) {
+    const Number tenth = number / 10;
+    const auto digit = static_cast<char>('0' + static_cast<int>(number - tenth * 10));
+    number = tenth;
+    return digit;
+  };
   Number whole = scaled / one;
-  for (Number part = scaled % one; one > 1; one /= 10, part /= 10) {
-    const int digit = static_cast<int>(part % 10);
-    if (at != end || digit != 0) *--at = static_cast<char>('0' + digit);
+  for (Number part = scaled - whole * one; one > 1; one /= 10) {
+    const char digit = last_digit(part);
+    if (at != end || digit != '0') *--at = digit;
   }
   if (at != end) *--at = '.';
   do {
-    *--at = static_cast<char>('0' + static_cast<int>(whole % 10));
-    whole /= 10;
+    *--at = last_digit(whole);
   } while (whole != 0);
   return {at, end};
 }

@@ -24,91 +24,70 @@ const Value* Value::get(std::string_view name) const noexcept {
 
 void Writer::grow(std::size_t least) {
   const std::size_t size = static_cast<std::size_t>(at_ - text_.get());
-  const std::size_t room = 2 * size + least + 4096;
-  auto larger = std::make_unique_for_overwrite<char[]>(room);
+  // An answer fits into the first room.
+  const std::size_t room = 2 * size + least + 8192;
+  auto larger = std::make_unique_for_overwrite<char[]>(room + kMarks);
   std::copy(text_.get(), at_, larger.get());
   text_ = std::move(larger);
   at_ = text_.get() + size;
   end_ = text_.get() + room;
 }
 
-void Writer::put(char c) {
-  if (at_ == end_) grow(1);
-  *at_++ = c;
-}
-
-void Writer::put(const std::string_view& text) {
-  if (static_cast<std::size_t>(end_ - at_) < text.size()) grow(text.size());
-  at_ = std::copy(text.begin(), text.end(), at_);
-}
-
-void Writer::put(Label plain) {
-  // Most are short: to copy until the end is faster than to measure first.
+void Writer::put(std::string_view text) {
+  if (end_ - at_ < static_cast<std::ptrdiff_t>(text.size())) grow(text.size());
+  // Most are too short to be worth a call.
   char* at = at_;
-  for (; *plain != 0; ++plain) {
-    if (at == end_) {
-      at_ = at;
-      grow(1);
-      at = at_;
-    }
-    *at++ = *plain;
-  }
+  for (const char c : text) *at++ = c;
   at_ = at;
 }
 
 void Writer::separate() {
-  if (comma_) put(',');
+  if (at_ >= end_) grow(1);
+  if (comma_) *at_++ = ',';
   comma_ = true;
 }
 
 Writer& Writer::open(char bracket) {
   separate();
-  put(bracket);
+  *at_++ = bracket;
   comma_ = false;
   return *this;
 }
 
 Writer& Writer::close(char bracket) {
-  put(bracket);
+  if (at_ >= end_) grow(1);
+  *at_++ = bracket;
   comma_ = true;
   return *this;
 }
 
-Writer& Writer::key(const std::string_view& name) {
-  text(name);
-  put(':');
+Writer& Writer::colon() {
+  *at_++ = ':';
   comma_ = false;
   return *this;
 }
 
-Writer& Writer::key(Label name) {
-  begin_text().piece(name).put("\":");
-  comma_ = false;
-  return *this;
-}
+Writer& Writer::key(const std::string_view& name) { return text(name).colon(); }
 
-Writer& Writer::text(Label value) { return text(std::string_view(value)); }
+Writer& Writer::key(Label name) { return text(name).colon(); }
+
+Writer& Writer::text(Label value) { return begin_text().piece(value).end_text(); }
 
 Writer& Writer::text(const std::string_view& value) {
   begin_text();
-  // Stretches of plain characters are copied at once.
-  const char* plain = value.data();
-  const char* const end = plain + value.size();
-  for (const char* at = plain; at != end; ++at) {
-    const auto byte = static_cast<unsigned char>(*at);
-    if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
-    put(std::string_view(plain, at));
-    plain = at;
-    put('\\');
+  for (const char c : value) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (at_ >= end_) grow(1);
     if (byte < 0x20) {
       constexpr Label kHex = "0123456789abcdef";
-      put("u00");
-      put(kHex[byte >> 4]);
-      put(kHex[byte & 15]);
-      ++plain;
+      put("\\u00");
+      *at_++ = kHex[byte >> 4];
+      *at_++ = kHex[byte & 15];
+      continue;
     }
+    if (byte == '"' || byte == '\\') *at_++ = '\\';
+    *at_++ = c;
   }
-  put(std::string_view(plain, end));
   return end_text();
 }
 
@@ -122,7 +101,7 @@ Writer& Writer::number(Wide value) {
 Writer& Writer::integer(std::int64_t value) {
   if (value >= 0) return number(static_cast<u64>(value));
   separate();
-  put('-');
+  *at_++ = '-';
   comma_ = false;
   return number(0 - static_cast<u64>(value));
 }
@@ -144,12 +123,20 @@ Writer& Writer::null() {
 
 Writer& Writer::begin_text() {
   separate();
-  return piece("\"");
+  *at_++ = '"';
+  return *this;
 }
 
 Writer& Writer::piece(Label plain) {
-  put(plain);
-  return *this;
+  // To copy until the end is faster than to measure first.
+  for (;;) {
+    char* at = at_;
+    char* const end = end_;
+    for (; at < end && *plain != 0; ++plain) *at++ = *plain;
+    at_ = at;
+    if (*plain == 0) return *this;
+    grow(1);
+  }
 }
 
 Writer& Writer::decimal_piece(Wide millionths) {
@@ -158,6 +145,9 @@ Writer& Writer::decimal_piece(Wide millionths) {
   return *this;
 }
 
-Writer& Writer::end_text() { return piece("\""); }
+Writer& Writer::end_text() {
+  *at_++ = '"';
+  return *this;
+}
 
 }  // namespace kvcap::json

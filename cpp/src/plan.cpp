@@ -28,7 +28,7 @@ Written written(const Request& request, std::span<const LayerRun> merged) {
   return out;
 }
 
-Result<std::string> answer(const Request& request) {
+Result<json::Written> answer(const Request& request) {
   const auto computed = weights_of(request);
   if (!computed) return std::unexpected(computed.error());
   const std::optional<WeightBytes>& weights = *computed;
@@ -64,7 +64,7 @@ bool pool_stated(const Request& request) {
          options.given("free_memory_bytes");
 }
 
-std::string error_json(const Error& error) {
+json::Written error_json(const Error& error) {
   json::Writer out;
   out.begin_object().key("error").begin_object().key("code").text(code_name(error.code));
   out.key("field").text(std::string_view(error.field)).key("message").text(std::string_view(error.message));
@@ -72,7 +72,7 @@ std::string error_json(const Error& error) {
   return out.take();
 }
 
-std::string plan_json(std::string_view request_text, const Features& features) {
+json::Written plan_json(std::string_view request_text, const Features& features) {
   const auto document = json::Document::parse(request_text, "request", kMaxRequestBytes);
   if (!document) return error_json(document.error());
   const auto request = parse_request(document->root(), features);

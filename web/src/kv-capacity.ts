@@ -66,6 +66,11 @@ interface Figure {
   box: HTMLElement;
 }
 
+/** Sets a control only where it differs: to set it costs more than to look. */
+const write = (control: HTMLInputElement, value: string): void => {
+  if (control.value !== value) control.value = value;
+};
+
 /**
  * Attributes and properties are the request's keys; besides, `lock` names what a reader may not change, `link` keeps the
  * state in the page's address, and `hub` is the base address that configs are fetched from on a click ("off": none).
@@ -777,6 +782,7 @@ export class KvCapacity extends Base {
   /** Shows a value in a selector, if need be as a choice of its own. */
   #select(key: "model" | "weights" | "kv" | "gpu", value: string, label: string): void {
     const control = this.#selects[key];
+    if (value && control.value === value) return;
     const own = control.querySelector<HTMLOptionElement>("option[data-own]");
     if (own && (own.value !== value || own.text !== label)) own.remove();
     control.value = value;
@@ -850,7 +856,7 @@ export class KvCapacity extends Base {
       if (key === "context") this.#beside(dial, "");
       return;
     }
-    if (!focused || speech.parse(exact.value) !== count) exact.value = speech.number(count, 9);
+    if (!focused || speech.parse(exact.value) !== count) write(exact, speech.number(count, 9));
     let position = count;
     if (key === "context") {
       const own = this.#plan?.model.max_context ?? 131072;
@@ -862,7 +868,7 @@ export class KvCapacity extends Base {
       if (above !== undefined && above - count < count - (this.#stops[position] ?? 0)) position++;
       range.max = String(this.#stops.length - 1);
     }
-    range.value = String(Math.max(0, position));
+    write(range, String(Math.max(0, position)));
     const words = speech.text(key === "context" ? "tokens" : "gpu-count", { n: count });
     mark(range, "aria-valuetext", words);
     if (key === "context") this.#beside(dial, words);

@@ -16,7 +16,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 }
 
 /** Sets text only where it differs: an unchanged node is not laid out again. */
-export function say(node: Element, text: string): void {
+export function say(node: Node, text: string): void {
   if (node.textContent !== text) node.textContent = text;
 }
 
@@ -29,8 +29,14 @@ export function mark(node: Element, name: string, value: string | null): void {
 
 /** A sentence with its stresses. */
 export function sayRich(node: Element, stretches: Stretch[]): void {
-  if (node.textContent === stretches.map((one) => one.text).join("")) return;
-  node.replaceChildren(...stretches.map((one) => (one.strong ? h("strong", {}, one.text) : one.text)));
+  const { childNodes } = node;
+  // Mostly only numbers change, and the nodes can stay.
+  const stays = (one: Stretch, i: number) => one.strong === (childNodes[i]?.nodeName === "STRONG");
+  if (childNodes.length === stretches.length && stretches.every(stays)) {
+    stretches.forEach((one, i) => {
+      say(childNodes[i] as Node, one.text);
+    });
+  } else node.replaceChildren(...stretches.map((one) => (one.strong ? h("strong", {}, one.text) : one.text)));
 }
 
 const reported = new Set<string>();

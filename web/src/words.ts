@@ -90,6 +90,40 @@ function closing(text: string, from: number): number {
   return text.length;
 }
 
+/** A stretch of a message: text, or the name of a value, with its forms where these hang on a number. */
+type Piece = string | { name: string; forms?: Map<string, string> | undefined };
+
+/** Messages that were taken apart: a slider says the same ones over and over. */
+const known = new Map<string, Piece[]>();
+
+function piecesOf(template: string): Piece[] {
+  let pieces = known.get(template);
+  if (pieces) return pieces;
+  pieces = [];
+  known.set(template, pieces);
+  for (let at = 0; at < template.length; ) {
+    const open = template.indexOf("{", at);
+    pieces.push(template.slice(at, open < 0 ? undefined : open));
+    if (open < 0) break;
+    at = closing(template, open) + 1;
+    const [name = "", kind, ...rest] = template.slice(open + 1, at - 1).split(",");
+    pieces.push({ name: name.trim(), forms: kind?.trim() === "plural" ? formsOf(rest.join(",")) : undefined });
+  }
+  return pieces;
+}
+
+/** What stands in braces, by what stands before it. */
+function formsOf(text: string): Map<string, string> {
+  const forms = new Map<string, string>();
+  for (let at = 0; ; ) {
+    const open = text.indexOf("{", at);
+    if (open < 0) return forms;
+    const close = closing(text, open);
+    forms.set(text.slice(at, open).trim(), text.slice(open + 1, close));
+    at = close + 1;
+  }
+}
+
 /** How precisely a byte figure is said: as a person would in a sentence, or to three digits. */
 export type Precision = "spoken" | "three";
 
@@ -207,36 +241,22 @@ export class Speech {
     return format;
   }
 
-  #fill(template: string, values: Values, hash?: string): string {
+  #fill(template: string, values: Values, hash = "#"): string {
     let out = "";
-    let at = 0;
-    while (at < template.length) {
-      const open = template.indexOf("{", at);
-      const end = open < 0 ? template.length : open;
-      out += hash === undefined ? template.slice(at, end) : template.slice(at, end).replace("#", hash);
-      if (open < 0) break;
-      const close = closing(template, open);
-      const [name = "", kind, ...rest] = template.slice(open + 1, close).split(",");
-      const value = values[name.trim()] ?? "";
-      if (kind?.trim() === "plural") out += this.#choose(rest.join(","), Number(value), values);
-      else out += typeof value === "number" ? this.number(value, 6) : value;
-      at = close + 1;
+    for (const piece of piecesOf(template)) {
+      if (typeof piece === "string") {
+        out += piece.replace("#", hash);
+        continue;
+      }
+      const { name, forms } = piece;
+      const value = values[name] ?? "";
+      if (forms) {
+        const count = Number(value);
+        const form = forms.get(`=${count}`) ?? forms.get(this.#plural.select(count)) ?? forms.get("other") ?? "";
+        out += this.#fill(form, values, this.number(count, 6));
+      } else out += typeof value === "number" ? this.number(value, 6) : value;
     }
     return out;
-  }
-
-  #choose(forms: string, count: number, values: Values): string {
-    const category = this.#plural.select(count);
-    const chosen = new Map<string, string>();
-    for (let at = 0; ; ) {
-      const open = forms.indexOf("{", at);
-      if (open < 0) break;
-      const close = closing(forms, open);
-      chosen.set(forms.slice(at, open).trim(), forms.slice(open + 1, close));
-      at = close + 1;
-    }
-    const form = chosen.get(`=${count}`) ?? chosen.get(category) ?? chosen.get("other") ?? "";
-    return this.#fill(form, values, this.number(count, 6));
   }
 }
 

@@ -49,6 +49,6 @@ struct CatalogueEntry {
 [[nodiscard]] Result<List<LayerRun>> parse_layers(std::string_view text);
 
 /// What a page needs to offer choices, as JSON: models, GPUs, formats, engines with their options.
-[[nodiscard]] std::string catalogue_json(const Features& features);
+[[nodiscard]] json::Written catalogue_json(const Features& features);
 
 }  // namespace kvcap

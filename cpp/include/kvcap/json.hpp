@@ -71,9 +71,14 @@ class Document {
 [[nodiscard]] Result<u64> to_whole(const Value& value, std::string_view field, u64 min, u64 max);
 /// A number in billionths (digits past the ninth decimal must be zero or are rounded down).
 [[nodiscard]] Result<Fraction> to_fraction(const Value& value, std::string_view field, Fraction min, Fraction max);
+[[nodiscard]] Result<std::string_view> to_text(const Value& value, std::string_view field);
+[[nodiscard]] Result<bool> to_truth(const Value& value, std::string_view field);
 
 /// What a value is, for messages: `text "abc"`, `the number -1`, `a list`, cut to 40 characters.
 [[nodiscard]] std::string describe(const Value& value);
+
+/// JSON text that is written. The core kernel's stays in its arena until the next call, so there it is only pointed at.
+using Written = std::conditional_t<kCoreKernel, std::string_view, std::string>;
 
 /// Appends JSON text. Commas and quotes are its own business.
 class Writer {
@@ -86,6 +91,7 @@ class Writer {
   /// A name of the contract: most of an answer is these, and nothing in them needs an escape.
   Writer& key(Label name);
   Writer& text(const std::string_view& value);
+  /// Plain characters, as of codes and units.
   Writer& text(Label value);
   Writer& number(Wide value);
   /// A number that may be below zero.
@@ -99,21 +105,22 @@ class Writer {
   Writer& piece(Label plain);
   Writer& decimal_piece(Wide millionths);
   Writer& end_text();
-  [[nodiscard]] std::string take() const {
-    return std::string(text_.get(), static_cast<std::size_t>(at_ - text_.get()));
-  }
+  /// What is written. Of the core kernel, nothing may be written after.
+  [[nodiscard]] Written take() const { return Written(text_.get(), static_cast<std::size_t>(at_ - text_.get())); }
 
  private:
-  void put(char c);
-  void put(const std::string_view& text);
-  void put(Label plain);
+  /// Marks around a value (a comma, a quote, a colon, an escape) need not look for room: there is some past `end_`.
+  static constexpr std::size_t kMarks = 8;
+
+  void put(std::string_view text);
   void separate();
+  Writer& colon();
   Writer& open(char bracket);
   Writer& close(char bracket);
   void grow(std::size_t least);
   std::unique_ptr<char[]> text_;
-  char* at_ = nullptr;  ///< the end of what is written
-  char* end_ = nullptr;
+  char* at_ = nullptr;   ///< the end of what is written
+  char* end_ = nullptr;  ///< of what may be filled; kMarks more are there
   bool comma_ = false;
 };
 

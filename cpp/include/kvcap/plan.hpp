@@ -48,10 +48,10 @@ struct Features {
 [[nodiscard]] Result<Model> parse_model(const json::Value& object, std::string_view field);
 
 /// One JSON request to one JSON answer, or to {"error": {"code", "field", "message"}}. Never fails otherwise.
-[[nodiscard]] std::string plan_json(std::string_view request, const Features& features);
+[[nodiscard]] json::Written plan_json(std::string_view request, const Features& features);
 
 /// Writes an error as the answer that a request gets.
-[[nodiscard]] std::string error_json(const Error& error);
+[[nodiscard]] json::Written error_json(const Error& error);
 
 /// Longest texts that are read, in bytes.
 inline constexpr u64 kMaxRequestBytes = 16u << 20;
