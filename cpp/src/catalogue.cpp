@@ -265,7 +265,7 @@ void write_choice(json::Writer& out, std::string_view choices, u64 wanted) {
 
 constexpr std::string_view option_kind_name(OptionKind kind) noexcept {
   switch (kind) {
-    case OptionKind::whole: return "whole";
+    case OptionKind::whole: break;
     case OptionKind::fraction: return "fraction";
     case OptionKind::truth: return "truth";
     case OptionKind::choice: return "choice";
@@ -287,22 +287,25 @@ void write_amount(json::Writer& out, OptionKind kind, u64 value) {
 void write_fallback(json::Writer& out, const OptionSpec& spec) {
   if (!spec.has_fallback) {
     out.null();
-  } else if (kCoreKernel) {
-    write_amount(out, spec.kind, spec.fallback);  // the textbook's are all numbers
-  } else if (spec.kind == OptionKind::truth) {
-    out.boolean(spec.fallback != 0);
-  } else if (spec.kind == OptionKind::choice) {
-    write_choice(out, spec.choices, spec.fallback);
-  } else if (spec.kind == OptionKind::version) {
-    out.text(digits(spec.fallback / 1'000'000) + "." + digits(spec.fallback / 1000 % 1000) + "." +
-             digits(spec.fallback % 1000));
-  } else {
-    write_amount(out, spec.kind, spec.fallback);
+    return;
   }
+  if constexpr (!kCoreKernel) {  // the textbook's are all numbers
+    if (spec.kind == OptionKind::truth) {
+      out.boolean(spec.fallback != 0);
+      return;
+    }
+    if (spec.kind == OptionKind::choice) {
+      write_choice(out, spec.choices, spec.fallback);
+      return;
+    }
+  }
+  write_amount(out, spec.kind, spec.fallback);
 }
 
-[[maybe_unused]] void write_source(json::Writer& out, std::string_view source) { out.key("source").text(source); }
-[[maybe_unused]] void write_source(json::Writer&, Source) {}
+template <class Where>
+void write_source(json::Writer& out, [[maybe_unused]] Where source) {
+  if constexpr (!kCoreKernel) out.key("source").text(source);
+}
 
 void write_option(json::Writer& out, const OptionSpec& spec) {
   out.begin_object();

@@ -7,7 +7,7 @@ namespace kvcap {
 
 Label basis_name(MemoryBasis basis) noexcept {
   switch (basis) {
-    case MemoryBasis::sold: return "sold";
+    case MemoryBasis::sold: break;
     case MemoryBasis::driver: return "driver";
     case MemoryBasis::runtime: return "runtime";
     case MemoryBasis::stated: return "stated";

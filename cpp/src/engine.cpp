@@ -8,7 +8,7 @@ namespace kvcap {
 
 Label confidence_name(Confidence confidence) noexcept {
   switch (confidence) {
-    case Confidence::exact: return "exact";
+    case Confidence::exact: break;
     case Confidence::engine_rule: return "engine_rule";
     case Confidence::estimate: return "estimate";
   }

@@ -165,7 +165,7 @@ Fraction default_fraction(const EngineInput& in) {
                                       : 88;
     return {percent * 10'000'000};
   }
-  const u64 driver = on.gpu != nullptr && !on.stated_memory ? on.gpu->driver_mib : 0;
+  const u64 driver = on.gpu != nullptr ? on.gpu->driver_mib : 0;
   const u64 memory = std::max<u64>(driver != 0 ? driver : on.memory(false).bytes.count / kMiB, 1);
   const u64 parallel = tensor * on.pipeline_parallel;
   u64 kept = 0;  // MiB

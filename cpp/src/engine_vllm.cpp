@@ -20,7 +20,7 @@ constexpr u64 kNewest = kMaxExact;
 
 constexpr u64 kBlockAlignment = 16;  ///< attention kernels want multiples of it (vllm/platforms/interface.py)
 
-constexpr OptionSpec count_option(std::string_view name, std::string_view aliases, u64 fallback, bool has_fallback,
+consteval OptionSpec count_option(std::string_view name, std::string_view aliases, u64 fallback, bool has_fallback,
                                   u64 max, std::string_view unit, bool offered, std::string_view source) {
   return {.name = name,
           .aliases = aliases,
@@ -34,7 +34,7 @@ constexpr OptionSpec count_option(std::string_view name, std::string_view aliase
           .offered = offered,
           .source = source};
 }
-constexpr OptionSpec truth_option(std::string_view name, std::string_view aliases, bool fallback, bool has_fallback,
+consteval OptionSpec truth_option(std::string_view name, std::string_view aliases, bool fallback, bool has_fallback,
                                   bool offered, std::string_view source) {
   return {.name = name,
           .aliases = aliases,
@@ -48,7 +48,7 @@ constexpr OptionSpec truth_option(std::string_view name, std::string_view aliase
           .offered = offered,
           .source = source};
 }
-constexpr OptionSpec bytes_option(std::string_view name, std::string_view aliases, std::string_view source) {
+consteval OptionSpec bytes_option(std::string_view name, std::string_view aliases, std::string_view source) {
   return {.name = name,
           .aliases = aliases,
           .kind = OptionKind::bytes,
@@ -61,7 +61,7 @@ constexpr OptionSpec bytes_option(std::string_view name, std::string_view aliase
           .offered = false,
           .source = source};
 }
-constexpr OptionSpec choice_option(std::string_view name, std::string_view choices, bool has_fallback,
+consteval OptionSpec choice_option(std::string_view name, std::string_view choices, bool has_fallback,
                                    std::string_view source) {
   return {.name = name,
           .aliases = "",

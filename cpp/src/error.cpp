@@ -12,7 +12,7 @@ Label code_name(ErrorCode code) noexcept {
     case ErrorCode::conflict: return "conflict";
     case ErrorCode::not_divisible: return "not_divisible";
     case ErrorCode::unsupported: return "unsupported";
-    case ErrorCode::malformed: return "malformed";
+    case ErrorCode::malformed: break;
     case ErrorCode::too_large: return "too_large";
     case ErrorCode::no_cache: return "no_cache";
   }

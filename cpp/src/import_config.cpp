@@ -98,10 +98,6 @@ Result<Model> import_config(const Value& config) {
   model.source = "config.json";
   model.layers = run_lengths(shapes.layers);
   model.layer_count = static_cast<u32>(shapes.layers.size());
-  if (model.layers.size() > kMaxRuns) {
-    return fail(ErrorCode::too_large, "num_hidden_layers",
-                Text() << "comes to more than " << kMaxRuns << " runs of layers");
-  }
   for (const LayerSpec& layer : shapes.layers) model.query_heads = std::max(model.query_heads, layer.query_heads);
   const Value* const longest = fields.find("max_position_embeddings");
   // Some files hold 10^30 for "no limit".
@@ -115,7 +111,7 @@ Result<Model> import_config(const Value& config) {
 
   const ParameterCount count = count_parameters(fields, shapes);
   if (fields.error()) return std::unexpected(*fields.error());
-  if (count.known && count.total() <= kMaxExact && count.total() != 0) {
+  if (count.known && count.total() <= kMaxExact) {
     model.parameters = static_cast<u64>(count.total());
     if (count.inactive_experts != 0) model.active_parameters = static_cast<u64>(count.total() - count.inactive_experts);
     if (model.multimodal) model.note_codes.emplace_back("text_parameters_only");

@@ -180,15 +180,10 @@ const Value* only_element(const Value* value) {
 
 std::string show(const Value& value) {
   constexpr std::size_t kLongest = 60;
-  switch (value.kind) {
-    case Kind::string:
-    case Kind::number: return std::string(value.text.substr(0, kLongest));
-    case Kind::boolean: return value.truth ? "true" : "false";
-    case Kind::null: return "null";
-    case Kind::array: return "[" + digits(value.count()) + "]";
-    case Kind::object: return "{" + digits(value.count()) + "}";
-  }
-  return {};
+  if (value.is(Kind::boolean)) return value.truth ? "true" : "false";
+  if (value.is(Kind::array)) return "[" + digits(value.count()) + "]";
+  if (value.is(Kind::object)) return "{" + digits(value.count()) + "}";
+  return std::string(value.text.substr(0, kLongest));
 }
 
 /// Whether a field says that its feature is there.
@@ -199,9 +194,9 @@ bool switched_on(const Value& value) {
     case Kind::number: return value.text.find_first_of("123456789I") != std::string_view::npos;
     case Kind::string: return !value.text.empty();
     case Kind::array:
-    case Kind::object: return value.count() != 0;
+    case Kind::object: break;
   }
-  return false;
+  return value.count() != 0;
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ class LayerReader {
     } else {
       // T5 counts its encoder first; the decoder holds the cache.
       if (f_.get("num_decoder_layers") != nullptr || f_.get("decoder_layers") != nullptr) {
-        count_ = f_.whole(f_.get("num_decoder_layers") != nullptr ? "num_decoder_layers" : "decoder_layers",
-                          kMaxConfigLayers);
+        count_ = f_.need(f_.get("num_decoder_layers") != nullptr ? "num_decoder_layers" : "decoder_layers",
+                         kMaxConfigLayers);
       } else {
         count_ = f_.need("num_hidden_layers", kMaxConfigLayers);
       }
@@ -132,7 +132,7 @@ class LayerReader {
       return;
     }
     for (const Value& element : list) {
-      const auto number = json::to_whole(element, f_.path_of(name), base, count_ == 0 ? base : count_ - 1 + base);
+      const auto number = json::to_whole(element, f_.path_of(name), base, count_ - 1 + base);
       if (!number) {
         f_.refuse(number.error().code, name, number.error().message);
         return;
@@ -427,12 +427,11 @@ class LayerReader {
       u64 at = 0;
       for (const Value& block : *blocks_) {
         if (at++ != i) continue;
-        const Value* const attention = block.get("attention");
-        if (attention == nullptr) break;
+        const Value* const attention = block.get("attention");  // which read_blocks found in each
         if (const Value* const own = attention->get("num_key_value_heads")) return whole_of(*own, "block_configs");
         if (const Value* const group = attention->get("n_heads_in_group")) {
           const u64 in_group = whole_of(*group, "block_configs");
-          if (in_group == 0 || queries % in_group != 0) {
+          if (queries % in_group != 0) {
             f_.refuse(ErrorCode::not_divisible, "block_configs",
                       Text() << "has " << in_group << " heads in a group, which do not divide " << queries);
             return 1;
@@ -589,10 +588,7 @@ class LayerReader {
     if (blocks_ != nullptr) {
       u64 at = 0;
       for (const Value& block : *blocks_) {
-        if (at++ != i) continue;
-        const Value* const inner = block.get("attention");
-        const Value* const length = inner != nullptr ? inner->get("window_length") : nullptr;
-        if (length != nullptr) window = whole_of(*length, "block_configs");
+        if (at++ == i) window = whole_of(*block.get("attention")->get("window_length"), "block_configs");
       }
     } else if (f_.find("attention_window_size") != nullptr || f_.has_default("attention_window_size")) {
       window = f_.need("attention_window_size", kMaxTokens);
@@ -625,9 +621,13 @@ class LayerReader {
     u64 ratio = 0;
     bool indexed = layer.role == Role::sparse_entries;
     if (f_.find("compress_ratios") != nullptr) {
-      const auto stated = f_.whole_at("compress_ratios", i, kMaxTokens);
-      ratio = stated ? *stated : 0;
-      indexed = ratio != 0 && ratio == smallest_ratio();
+      ratio = f_.whole_at("compress_ratios", i, kMaxTokens).value_or(0);
+      if (ratio == 0) {
+        f_.refuse(ErrorCode::conflict, "compress_ratios",
+                  Text() << "is 0 for layer " << i << ", which is said to compress");
+        return;
+      }
+      indexed = ratio == smallest_ratio();
     } else {
       const Label name =
           indexed ? "compress_rates.compressed_sparse_attention" : "compress_rates.heavily_compressed_attention";
@@ -780,9 +780,8 @@ class LayerReader {
     s.kernel = f_.need("conv_L_cache", kMaxWidth);
     s.inner = f_.whole("conv_dim", kMaxWidth);
     if (s.inner == 0) s.inner = f_.need("hidden_size", kMaxWidth);
+    static_assert(kMaxWidth * kMaxWidth <= kMaxState);
     run.conv_values = s.inner * (s.kernel - (s.kernel != 0));
-    if (run.conv_values > kMaxState)
-      f_.refuse(ErrorCode::out_of_range, "conv_L_cache", "makes a state of more than 2^48 values");
     return run;
   }
 

@@ -301,35 +301,32 @@ class Counter {
 
   /// Blocks of block_configs: an MLP of its own width, a norm for each part that is left.
   void pruned(const Value& blocks, u64 i, bool attention_gone, Parts& parts) {
+    const Value* ffn = nullptr;
     u64 at = 0;
     for (const Value& block : blocks) {
-      if (at++ != i) continue;
-      const Value* const ffn = block.get("ffn");
-      const auto on = [&](std::string_view name) {
-        const Value* const value = ffn->get(name);
-        return value != nullptr && value->is(Kind::boolean) && value->truth;
-      };
-      if (ffn == nullptr || on("replace_with_linear")) {
-        unknown_ = true;
-        return;
-      }
-      const Wide h = hidden();
-      if (!attention_gone) parts[kSmall] += norm(h);
-      if (on("no_op")) return;
-      parts[kSmall] += norm(h);
-      u64 width = 0;
-      if (const Value* const own = ffn->get("intermediate_size")) {
-        const auto whole = json::to_whole(*own, "block_configs", 1, kMaxWidth);
-        if (whole) width = *whole;
-      } else if (const Value* const times = ffn->get("ffn_mult")) {
-        const auto fraction = json::to_fraction(*times, "block_configs", {}, {1000 * Fraction::kOne});
-        // Two thirds of the multiple of the width, rounded up to 256 (DeciLM's modelling code).
-        if (fraction) width = ceil_div<u64>(static_cast<u64>(fraction->of(2 * h)) / 3, 256) * 256;
-      }
-      dense(width, parts);
+      if (at++ == i) ffn = block.get("ffn");
+    }
+    const auto on = [&](std::string_view name) {
+      const Value* const value = ffn->get(name);
+      return value != nullptr && value->is(Kind::boolean) && value->truth;
+    };
+    if (ffn == nullptr || on("replace_with_linear")) {
+      unknown_ = true;
       return;
     }
-    unknown_ = true;
+    const Wide h = hidden();
+    if (!attention_gone) parts[kSmall] += norm(h);
+    if (on("no_op")) return;
+    parts[kSmall] += norm(h);
+    u64 width = 0;
+    if (const Value* const own = ffn->get("intermediate_size")) {
+      width = json::to_whole(*own, "block_configs", 1, kMaxWidth).value_or(0);
+    } else if (const Value* const times = ffn->get("ffn_mult")) {
+      const auto fraction = json::to_fraction(*times, "block_configs", {}, {1000 * Fraction::kOne});
+      // Two thirds of the multiple of the width, rounded up to 256 (DeciLM's modelling code).
+      if (fraction) width = ceil_div<u64>(static_cast<u64>(fraction->of(2 * h)) / 3, 256) * 256;
+    }
+    dense(width, parts);
   }
 
   Fields& f_;

@@ -86,10 +86,7 @@ std::string torchao_format(const Value& block) {
   const bool word = kind->is(Kind::string);
   const std::string name = lower(word ? kind->text : text_of(kind, "_type"));
   u64 group = whole_of(word ? block.get("quant_type_kwargs") : kind->get("_data"), "group_size");
-  if (has(name, "float8weight") || has(name, "float8_weight") || name == "float8dynamicactivationfloat8weightconfig" ||
-      name == "float8_dynamic_activation_float8_weight") {
-    return "fp8";
-  }
+  if (has(name, "float8weight") || has(name, "float8_weight")) return "fp8";
   if (has(name, "int8weight") || has(name, "int8_weight")) return "int8";
   if (has(name, "int4weightonly") || has(name, "int4_weight_only")) {
     if (group == 0) group = 128;  // the default of both
@@ -311,7 +308,7 @@ void read_quantisation(Fields& fields, const ParameterCount& count, Model& model
     return;
   }
   model.native_weights = format;
-  if (!count.known || count.total() == 0) return;
+  if (!count.known) return;
   const Wide bytes = stored_bytes(*block, *format, count, fields.has_trait(kDenseBeside));
   if (bytes > kMaxExact) return;
   model.native_weight_bytes = Bytes{static_cast<u64>(bytes)};

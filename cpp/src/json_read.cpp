@@ -15,8 +15,8 @@ constexpr u32 kMaxDepth = 64;
 
 }  // namespace
 
-/// Takes the parser's events and links nodes.
-class Builder {
+/// Takes the parser's events and links nodes. Numbers come as text, never by the events for numbers that it inherits.
+class Builder : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Builder> {
  public:
   explicit Builder(Document& document) : document_(document) {}
 
@@ -36,12 +36,6 @@ class Builder {
     key_ = {text, length};
     return true;
   }
-  // The reader gives numbers as text only; these are never called.
-  bool Int(int) { return false; }
-  bool Uint(unsigned) { return false; }
-  bool Int64(std::int64_t) { return false; }
-  bool Uint64(std::uint64_t) { return false; }
-  bool Double(double) { return false; }
 
   [[nodiscard]] bool too_deep() const noexcept { return too_deep_; }
   [[nodiscard]] bool too_many() const noexcept { return nodes_ == kMaxNodes; }
@@ -149,9 +143,9 @@ std::string describe(const Value& value) {
     case Kind::number: return "the number " + cut(value.text);
     case Kind::string: return "the text \"" + cut(value.text) + "\"";
     case Kind::array: return "a list";
-    case Kind::object: return "an object";
+    case Kind::object: break;
   }
-  return "nothing";
+  return "an object";
 }
 
 namespace {
@@ -259,20 +253,6 @@ Result<Fraction> to_fraction(const Value& value, std::string_view field, Fractio
     return refuse(ErrorCode::out_of_range);
   }
   return Fraction{static_cast<u64>(billionths)};
-}
-
-Result<std::string_view> to_text(const Value& value, std::string_view field) {
-  if (!value.is(Kind::string)) {
-    return fail(ErrorCode::wrong_type, field, Text() << describe(value) << " is not accepted: text is");
-  }
-  return value.text;
-}
-
-Result<bool> to_truth(const Value& value, std::string_view field) {
-  if (!value.is(Kind::boolean)) {
-    return fail(ErrorCode::wrong_type, field, Text() << describe(value) << " is not accepted: true or false is");
-  }
-  return value.truth;
 }
 
 }  // namespace kvcap::json

@@ -20,7 +20,7 @@ static_assert(std::size(kSpecs) == kFields);
 
 /// A message as literal fragments and captures. A space matches one space or none, since lines are cleaned and may be
 /// broken anywhere.
-///   %b bytes with a unit   %n whole number   %d decimal number   %w word   %q word or quoted text
+///   %b bytes with a unit   %n whole number   %d decimal number   %w word
 ///   %t text up to the next fragment          %< (first) the word before the message
 struct Pattern {
   std::string_view text;
@@ -306,6 +306,16 @@ constexpr Key kKeys[] = {
     {"ssm_d_inner", Family::llama_cpp, ssm_inner},
     {"ssm_d_state", Family::llama_cpp, ssm_state},
 };
+
+static_assert(std::ranges::all_of(kPatterns, [](const Pattern& pattern) {
+  for (std::size_t at = pattern.text.find('%'); at != std::string_view::npos; at = pattern.text.find('%', at + 2)) {
+    if (pattern.text.substr(at + 1, 1).find_first_of("bndwt<") != 0) return false;
+  }
+  return true;
+}));
+static_assert(std::ranges::none_of(kKeys, [](const Key& key) {
+  return kSpecs[static_cast<std::size_t>(key.field)].kind == Kind::mark;
+}));
 
 constexpr std::size_t kPatternCount = std::size(kPatterns);
 constexpr std::size_t kKeyCount = std::size(kKeys);
@@ -632,8 +642,7 @@ Outcome match_pattern(const Pattern& pattern, std::string_view line, std::size_t
       case 'n': taken = take_whole(in, capture); break;
       case 'd': taken = take_decimal(in, capture); break;
       case 'w': taken = take_word(in, capture); break;
-      case 't': taken = take_text(in, text.substr(i + 1), capture); break;
-      default: break;
+      default: taken = take_text(in, text.substr(i + 1), capture); break;
     }
     if (!taken) return in.spent ? Outcome::more : Outcome::no;
     capture.end = in.at;
@@ -671,14 +680,11 @@ Outcome match_key(const Key& key, std::string_view line, std::size_t at, Match& 
   out.count = 1;
   bool taken = false;
   switch (spec_of(key.field).kind) {
-    case Kind::bytes: {
-      taken = take_whole(in, capture);  // a flag in bytes, written without a unit
-      break;
-    }
+    case Kind::bytes:  // a flag in bytes is written without a unit
     case Kind::whole: taken = take_whole(in, capture); break;
     case Kind::decimal: taken = take_decimal(in, capture); break;
-    case Kind::text: taken = take_quoted(in, capture); break;
-    case Kind::mark: break;
+    case Kind::text:
+    case Kind::mark: taken = take_quoted(in, capture); break;
   }
   if (!taken) return in.spent ? Outcome::more : Outcome::no;
   capture.end = in.at;

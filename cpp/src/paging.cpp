@@ -12,7 +12,7 @@ Label memory_kind_name(MemoryKind kind) noexcept {
     case kReserved: return "reserved";
     case kLastPage: return "last_page";
     case kFragmentation: return "fragmentation";
-    case kFree: return "free";
+    case kFree: break;
   }
   return "free";
 }

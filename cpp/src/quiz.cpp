@@ -36,7 +36,7 @@ void write_readings(Writer& out, Unit unit, Wide value) {
 
 void write_request(Writer& out, const Request& request) {
   out.begin_object().key("model").text(std::string_view(request.model.id)).key("kv").text(request.kv.k->id);
-  if (request.weights != nullptr) out.key("weights").text(request.weights->id);
+  out.key("weights").text(request.weights->id);
   out.key("gpu").text(std::string_view(request.deployment.gpu_id)).key("gpus").number(request.deployment.gpus);
   out.key("context").number(request.context.count).end_object();
 }
@@ -81,8 +81,6 @@ class GivenWriter {
   [[nodiscard]] bool needs_context() const {
     switch (scene_.kind) {
       case Kind::bytes_per_token:
-      case Kind::room:
-      case Kind::weights:
       case Kind::longest_context:
       case Kind::ask_context: return false;
       default: return true;
@@ -103,10 +101,6 @@ class GivenWriter {
   void number(Label name, Wide value) {
     open(name);
     out_.key("value").number(value).end_object();
-  }
-  void text(Label name, std::string_view value) {
-    open(name);
-    out_.key("text").text(value).end_object();
   }
   void format(Label name, const Format& stored) {
     open(name);

@@ -29,9 +29,9 @@ bool in_pool(const CatalogueEntry& entry, const Model& model, Pool pool) {
     case Pool::plain: return full && entry.core && entry.active_parameters == 0 && model.layers.size() == 1;
     case Pool::full: return full && entry.hidden_size != 0 && model.layers.size() == 1;
     case Pool::shaped: return shaped;
-    case Pool::any: return full || shaped;
+    case Pool::any: break;
   }
-  return false;
+  return full || shaped;
 }
 
 using Entries = std::vector<const CatalogueEntry*>;
@@ -102,14 +102,14 @@ Setting draw_setting(Random& random, u64 level, Pool pool) {
   return out;
 }
 
-/// The least power of two of GPUs on which at least two conversations fit; 0 where 64 are not enough.
+/// The least power of two of GPUs on which at least two conversations fit, up to 64.
 u64 enough_gpus(Setting setting) {
-  for (setting.gpus = 1; setting.gpus <= 64; setting.gpus *= 2) {
+  for (setting.gpus = 1; setting.gpus < 64; setting.gpus *= 2) {
     Scene scene{Kind::sequences, request_of(setting), {}, "", 1};
     const auto sequences = value_of(scene);
-    if (sequences && *sequences >= 2) return setting.gpus;
+    if (sequences && *sequences >= 2) break;
   }
-  return 0;
+  return setting.gpus;
 }
 
 Pool pool_for(Kind kind, u64 level) {
@@ -131,7 +131,6 @@ bool tempting(const CatalogueEntry& entry, const Request& request, Kind kind) {
 std::optional<Scene> draw_scene(Random& random, Kind kind, u64 level) {
   Setting setting = draw_setting(random, level, pool_for(kind, level));
   setting.gpus = enough_gpus(setting);
-  if (setting.gpus == 0) return std::nullopt;
   if (level > 1 && random.below(3) == 0 && setting.gpus < 64) setting.gpus *= 2;
   Scene scene{kind, request_of(setting), {}, "", 1};
   if (level > 1 && random.below(2) == 0 && !tempting(*setting.entry, scene.request, kind)) return std::nullopt;
@@ -189,10 +188,9 @@ std::optional<Scene> draw_scene(Random& random, Kind kind, u64 level) {
 constexpr int kTries = 200;
 
 std::optional<Scene> draw_good(Random& random, Kind kind, u64 level) {
-  for (int i = 0; i < kTries; ++i) {
-    if (auto scene = draw_scene(random, kind, level)) return scene;
-  }
-  return std::nullopt;
+  std::optional<Scene> scene;
+  for (int i = 0; i < kTries && !scene; ++i) scene = draw_scene(random, kind, level);
+  return scene;
 }
 
 }  // namespace

@@ -14,11 +14,11 @@ struct Sizes {
 };
 
 std::optional<Sizes> sizes_of(const Request& request) {
-  const auto weights = weights_of(request);
-  if (!weights || !*weights) return std::nullopt;
-  const auto reserved = reserve_with(request, *weights, request.deployment, request.context);
+  const auto weights = weights_of(request).value_or(std::nullopt);
+  if (!weights) return std::nullopt;
+  const auto reserved = reserve_with(request, weights, request.deployment, request.context);
   if (!reserved) return std::nullopt;
-  return Sizes{*weights, *reserved};
+  return Sizes{weights, *reserved};
 }
 
 SequenceCost cost_of(const Request& request) {
@@ -77,19 +77,15 @@ bool cache_in_bits(Request& request) {
   return true;
 }
 
-const Format* stored(const Request& request) {
-  return request.weights != nullptr ? request.weights : request.model.native_weights;
-}
-
 bool weights_in_bits(Request& request) {
-  const auto weights = weights_of(request);
-  if (!weights || !*weights) return false;
-  request.weight_bytes = Bytes{(*weights)->bytes.count * 8};
+  const auto weights = weights_of(request).value_or(std::nullopt);
+  if (!weights) return false;
+  request.weight_bytes = Bytes{weights->bytes.count * 8};
   return true;
 }
 
 bool weight_bits_on_cache(Request& request) {
-  const u32 bits = stored(request)->bits;
+  const u32 bits = request.weights->bits;
   const Format* const format = find_format(bits == 16 ? "bf16" : bits == 8 ? "fp8" : bits == 4 ? "int4" : "fp32");
   if (format->bits != bits) return false;
   request.kv.k = request.kv.v = format;
@@ -113,11 +109,9 @@ bool one_layer(Request& request) {
 
 bool reserve_forgotten(Request& request) {
   for (std::size_t i = 0; i < request.options.specs.size(); ++i) {
-    if (request.options.specs[i].name != "reserve") continue;
-    request.options.values[i] = {true, true, 0};
-    return true;
+    if (request.options.specs[i].name == "reserve") request.options.values[i] = {true, true, 0};
   }
-  return false;
+  return true;
 }
 
 /// The memory of a GPU that is sold as so many GB, read as GiB.
@@ -225,16 +219,16 @@ std::optional<Wide> value_of(const Scene& scene) {
       return first == second ? std::nullopt : std::optional<Wide>(first > second ? 0 : 1);
     }
     case Kind::ask_context: return 0;
-    case Kind::weights: {
-      const auto weights = weights_of(request);
-      return weights && *weights ? std::optional<Wide>((*weights)->bytes.count) : std::nullopt;
-    }
+    case Kind::weights:
+      return weights_of(request).value_or(std::nullopt).transform([](const WeightBytes& weights) {
+        return Wide{weights.bytes.count};
+      });
     default: break;
   }
   const auto sizes = sizes_of(request);
   if (!sizes || !sizes->reserved.weights_fit) return std::nullopt;
   const Search search(request, sizes->weights, scene.users);
-  const auto wide = [](std::optional<u64> found) { return found ? std::optional<Wide>(*found) : std::nullopt; };
+  const auto wide = [](std::optional<u64> found) { return found.transform([](u64 number) { return Wide{number}; }); };
   switch (scene.kind) {
     case Kind::room: return sizes->reserved.pool_bytes;
     case Kind::longest_context: return wide(search.longest_context());

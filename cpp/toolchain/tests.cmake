@@ -9,12 +9,6 @@ add_executable(kvcap_tests ${test_sources})
 target_link_libraries(kvcap_tests PRIVATE kvcap)
 target_include_directories(kvcap_tests SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/headers)
 
-# Answers requests by the line, for comparison with the other builds.
-if(NOT EMSCRIPTEN)
-  add_executable(kvcap_answers tests/oracle/answers.cpp)
-  target_link_libraries(kvcap_answers PRIVATE kvcap)
-endif()
-
 # The core kernel defines the same names over, so it is a program of its own.
 if(NOT EMSCRIPTEN)
   add_executable(kvcap_core_tests tests/cpp/core/core_test.cpp tests/cpp/main.cpp)

@@ -33,7 +33,7 @@ struct OptionSpec {
   std::string_view aliases = {};  ///< other spellings, separated by spaces
   OptionKind kind = OptionKind::whole;
   u64 fallback = 0;           ///< default: a whole number, billionths, 0/1 or index of the choice
-  bool has_fallback = false;  ///< false: absent unless given
+  bool has_fallback = false;  ///< false: absent unless given, as a version is
   u64 min = 0, max = kMaxExact;
   std::string_view choices = {};  ///< of a choice, separated by spaces
   std::string_view unit = {};     ///< "tokens", "bytes", "" …
@@ -57,7 +57,6 @@ class Options {
   [[nodiscard]] bool truth(Label name) const noexcept { return (*this)[name].value != 0; }
   [[nodiscard]] Fraction fraction(Label name) const noexcept { return {(*this)[name].value}; }
   [[nodiscard]] bool given(Label name) const noexcept { return (*this)[name].given; }
-  [[nodiscard]] bool has(Label name) const noexcept { return (*this)[name].present; }
 };
 
 /// Reads the `options` object of a request against an engine's list. An unknown name is `unknown_id` and names the

@@ -1,6 +1,7 @@
 // How values are stored: a format is bytes per block of values, exactly.
 #pragma once
 
+#include <concepts>
 #include <span>
 #include <string_view>
 
@@ -11,8 +12,9 @@ namespace kvcap {
 /// Where a figure stands. For those who read the code; programs do not carry it.
 struct Source {
   constexpr Source() = default;
-  constexpr Source(Label) noexcept {}             // NOLINT(google-explicit-constructor)
-  constexpr Source(std::string_view) noexcept {}  // NOLINT(google-explicit-constructor)
+  template <class Words>
+    requires std::convertible_to<Words, std::string_view>
+  consteval Source(Words) noexcept {}  // NOLINT(google-explicit-constructor)
 };
 
 struct Format {

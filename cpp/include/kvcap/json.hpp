@@ -71,8 +71,6 @@ class Document {
 [[nodiscard]] Result<u64> to_whole(const Value& value, std::string_view field, u64 min, u64 max);
 /// A number in billionths (digits past the ninth decimal must be zero or are rounded down).
 [[nodiscard]] Result<Fraction> to_fraction(const Value& value, std::string_view field, Fraction min, Fraction max);
-[[nodiscard]] Result<std::string_view> to_text(const Value& value, std::string_view field);
-[[nodiscard]] Result<bool> to_truth(const Value& value, std::string_view field);
 
 /// What a value is, for messages: `text "abc"`, `the number -1`, `a list`, cut to 40 characters.
 [[nodiscard]] std::string describe(const Value& value);
