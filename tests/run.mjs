@@ -56,6 +56,7 @@ const suites = [
     quiet: true,
   },
   { name: "doctest", command: shell("ctest --preset debug --verbose"), count: byDoctest, needs: "native", quiet: true },
+  { name: "mutation", command: nodeTests("tests/mutation"), count: byNode },
   {
     name: "fuzz",
     command: ["node", "tests/fuzz.mjs", "--seconds", "5", "--seed", "1"],

@@ -52,7 +52,7 @@ std::vector<TableRow> read_table(const std::string& file) {
 
 u64 number(const std::string& text) { return text.empty() ? 0 : std::stoull(text); }
 
-const CacheFormats kBf16{find_format("bf16"), find_format("bf16")};
+CacheFormats bf16() { return {find_format("bf16"), find_format("bf16")}; }
 
 std::vector<LayerRun> runs_of(const CatalogueEntry& entry) {
   const auto runs = parse_layers(entry.layers);
@@ -76,7 +76,7 @@ std::vector<LayerRun> windows_as_full(std::vector<LayerRun> runs) {
   return runs;
 }
 
-u64 total_at(std::span<const LayerRun> runs, u64 context, CacheFormats kv = kBf16) {
+u64 total_at(std::span<const LayerRun> runs, u64 context, CacheFormats kv = bf16()) {
   return static_cast<u64>(sequence_cost(runs, kv, 1, {context}).total);
 }
 
@@ -117,7 +117,7 @@ TEST_CASE("every row of the catalogue is a model") {
     const bool side_by_side = family == "Falcon-H1" || family == "DeepSeek V4";
     CHECK((layers == entry.layer_count || side_by_side));
     CHECK(has_cache(model->layers));
-    CHECK_FALSE(check_formats(model->layers, kBf16));
+    CHECK_FALSE(check_formats(model->layers, bf16()));
   }
 }
 
@@ -160,7 +160,7 @@ TEST_CASE("rows equal the checked table: bytes a token, windows, states, context
 
     Wide growing = 0, windowed = 0, cap = 0, state = 0;
     for (const auto& run : without_index_keys(runs_of(entry))) {
-      const Wide bytes = run.count * row_of(run, kBf16, 1).sum();
+      const Wide bytes = run.count * row_of(run, bf16(), 1).sum();
       switch (run.kind) {
         case LayerKind::latent:
           // The heads that the row stands for, which engines without kernels for it cache instead.

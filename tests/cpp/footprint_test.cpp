@@ -12,7 +12,7 @@ using namespace kvcap;
 
 namespace {
 
-const CacheFormats kBf16{find_format("bf16"), find_format("bf16")};
+CacheFormats bf16() { return {find_format("bf16"), find_format("bf16")}; }
 
 std::vector<LayerRun> runs(std::string_view notation) {
   const auto parsed = parse_layers(notation);
@@ -20,7 +20,7 @@ std::vector<LayerRun> runs(std::string_view notation) {
   return *parsed;
 }
 
-SequenceCost cost(std::string_view notation, u64 context, CacheFormats kv = kBf16, u64 tensor_parallel = 1) {
+SequenceCost cost(std::string_view notation, u64 context, CacheFormats kv = bf16(), u64 tensor_parallel = 1) {
   return sequence_cost(runs(notation), kv, tensor_parallel, {context});
 }
 
@@ -83,12 +83,12 @@ TEST_CASE("K and V may be stored differently") {
 }
 
 TEST_CASE("heads divide down to one on each GPU and then replicate; latent rows are whole on each") {
-  for (const u64 t : {1U, 2U, 4U, 8U}) CHECK(cost("32 full 8x128", 1, kBf16, t).total * t == 131'072);
-  CHECK(cost("32 full 8x128", 1, kBf16, 16).total == 131'072 / 8);
+  for (const u64 t : {1U, 2U, 4U, 8U}) CHECK(cost("32 full 8x128", 1, bf16(), t).total * t == 131'072);
+  CHECK(cost("32 full 8x128", 1, bf16(), 16).total == 131'072 / 8);
   CHECK(heads_per_gpu(8, 3) == 3);
   CHECK(heads_per_gpu(2, 4) == 1);
-  for (const u64 t : {1U, 8U, 16U}) CHECK(cost("61 latent 576", 1, kBf16, t).total == 70'272);
-  CHECK(cost("1 recurrent 1024:fp32 64:bf16", 1, kBf16, 4).total == 256 * 4 + 16 * 2);
+  for (const u64 t : {1U, 8U, 16U}) CHECK(cost("61 latent 576", 1, bf16(), t).total == 70'272);
+  CHECK(cost("1 recurrent 1024:fp32 64:bf16", 1, bf16(), 4).total == 256 * 4 + 16 * 2);
 }
 
 TEST_CASE("fixed plus per token is the whole, and the slope changes where windows fill") {
@@ -97,8 +97,8 @@ TEST_CASE("fixed plus per token is the whole, and the slope changes where window
   REQUIRE(changes.size() == 1);
   CHECK(changes[0].count == 1024);
   for (const u64 context : {1U, 1023U, 1024U, 1025U, 8192U}) {
-    const SequenceCost now = sequence_cost(model, kBf16, 1, {context});
-    const SequenceCost next = sequence_cost(model, kBf16, 1, {context + 1});
+    const SequenceCost now = sequence_cost(model, bf16(), 1, {context});
+    const SequenceCost next = sequence_cost(model, bf16(), 1, {context + 1});
     CHECK(now.total == now.fixed + now.per_token * context);
     CHECK(next.total - now.total == now.per_token);
   }
@@ -132,10 +132,10 @@ TEST_CASE("random models: monotone in context, never cheaper split, one run or m
     }
     Wide before = 0;
     for (u64 context = 1; context < 20'000; context += pick(1, 3000)) {
-      const SequenceCost whole = sequence_cost(model, kBf16, 1, {context});
+      const SequenceCost whole = sequence_cost(model, bf16(), 1, {context});
       CHECK(whole.total >= before);
       before = whole.total;
-      for (const u64 t : {2U, 3U, 8U, 64U}) CHECK(sequence_cost(model, kBf16, t, {context}).total * t >= whole.total);
+      for (const u64 t : {2U, 3U, 8U, 64U}) CHECK(sequence_cost(model, bf16(), t, {context}).total * t >= whole.total);
       std::vector<LayerRun> single;
       for (LayerRun run : model) {
         for (u32 i = run.count; i > 0; --i) {
@@ -143,20 +143,20 @@ TEST_CASE("random models: monotone in context, never cheaper split, one run or m
           single.push_back(run);
         }
       }
-      CHECK(sequence_cost(single, kBf16, 1, {context}).total == whole.total);
-      CHECK(sequence_cost(merge_runs(single), kBf16, 1, {context}).total == whole.total);
+      CHECK(sequence_cost(single, bf16(), 1, {context}).total == whole.total);
+      CHECK(sequence_cost(merge_runs(single), bf16(), 1, {context}).total == whole.total);
     }
     // Pipeline stages hold every layer once, and the first is the fullest.
     const auto merged = merge_runs(model);
     for (const u64 stages : {1U, 2U, 3U, 7U}) {
       Wide sum = 0;
-      const Wide first = sequence_cost(stage_runs(merged, stages, 0), kBf16, 1, {4096}).total;
+      const Wide first = sequence_cost(stage_runs(merged, stages, 0), bf16(), 1, {4096}).total;
       for (u64 stage = 0; stage < stages; ++stage) {
-        const Wide bytes = sequence_cost(stage_runs(merged, stages, stage), kBf16, 1, {4096}).total;
+        const Wide bytes = sequence_cost(stage_runs(merged, stages, stage), bf16(), 1, {4096}).total;
         CHECK(bytes <= first);
         sum += bytes;
       }
-      CHECK(sum == sequence_cost(merged, kBf16, 1, {4096}).total);
+      CHECK(sum == sequence_cost(merged, bf16(), 1, {4096}).total);
     }
   }
 }
@@ -219,5 +219,5 @@ TEST_CASE("a format of packed latent rows is for rows of its width alone") {
   CHECK(refused("1 latent 576; 1 recurrent 8:fp32 8:fp32; 1 shared; 1 none").empty());
   CHECK(refused("61 latent 512") == "conflict kv");
   CHECK(refused("1 latent 576; 1 full 8x128") == "conflict kv");
-  CHECK_FALSE(check_formats(runs("1 full 8x128"), kBf16));
+  CHECK_FALSE(check_formats(runs("1 full 8x128"), bf16()));
 }
