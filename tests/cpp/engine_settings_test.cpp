@@ -316,3 +316,13 @@ TEST_CASE("widths that a kind of layer does not have are refused") {
   CHECK(noted(notes(R"(["k_serves_as_v",7])"), "k_serves_as_v"));
   CHECK_FALSE(noted(notes(R"("k_serves_as_v")"), "k_serves_as_v"));
 }
+
+TEST_CASE("the first kernel says that models as objects and configs are for the other") {
+  for (const char* const request :
+       {R"({"model":{"layers":[{"kind":"full","count":1,"kv_heads":1,"key_width":1,"value_width":1}]}})",
+        R"({"config":{"model_type":"llama"}})", R"({"config":"{}"})"}) {
+    CAPTURE(request);
+    const Asked answer(request, textbook_features());
+    CHECK(answer.words("error.code") == "unsupported");
+  }
+}

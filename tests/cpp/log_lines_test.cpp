@@ -163,3 +163,78 @@ TEST_CASE("a long line is quoted around its figure, at characters' edges") {
     CHECK(json::Document::parse("\"" + quoted + "\"", "quoted", 1000));
   }
 }
+
+TEST_CASE("a rank is told by the brackets at a line's head, as far as they name one") {
+  const auto ranks = [](const std::string& head) {
+    return figure(head + " INFO GPU KV cache size: 5 tokens\n" + head + "x INFO GPU KV cache size: 5 tokens\n",
+                  "printed.kv_tokens");
+  };
+  for (const char* const head : {"(Worker_PP1 pid=9)", "(Worker_TP1 pid=9)", "[DP0 TP3]", "[rank=]", "[rank=a]",
+                                 "[gpu=2]", "[RANK 1]", "[TP1234567]"}) {
+    CAPTURE(head);
+    CHECK(ranks(head) == "5");
+  }
+}
+
+TEST_CASE("a model's folder in the hub's cache names it") {
+  const auto model = [](const std::string& path) {
+    return figure("Initializing an LLM engine (v0.11.0) with config: model='" + path +
+                      "', dtype=torch.bfloat16, max_seq_len=8192\n" + kMessage + "\n",
+                  "request.model");
+  };
+  CHECK(model("Qwen/Qwen3-8B") == "qwen3-8b");
+  CHECK(model("/data/models/Qwen3-8B/") == "qwen3-8b");
+  CHECK(model("/data/hub/models--Qwen--Qwen3-8B/snapshots/b968826d9c46dd6066d109eabc6255188de91218") == "qwen3-8b");
+  CHECK(model("/data/hub/models--Qwen3-8B") == "qwen3-8b");
+  CHECK(model("/data/hub/models--Nobody--Nothing/snapshots/1") == "(absent)");
+}
+
+TEST_CASE("layers of a model that nobody knows are those that the loader printed") {
+  const auto layer = [](const std::string& keys, const char* path) {
+    return figure(
+        "build: 5000 (abc)\nprint_info: arch = odd\nprint_info: n_layer = 2\n" + keys + "llama_context: n_ctx = 4096\n",
+        "request.model.layers." + std::string(path));
+  };
+  const std::string widths = "print_info: n_embd_head_k = 64\nprint_info: n_embd_head_v = 32\n";
+  const std::string listed = "print_info: n_head_kv = [8, 0]\n" + widths;
+  CHECK(layer(listed, "0.kv_heads") == "8");
+  CHECK(layer(listed, "0.key_width") == "64");
+  CHECK(layer(listed, "0.value_width") == "32");
+  CHECK(layer(listed, "1.kind") == "none");
+  CHECK(layer("print_info: n_head_kv = 4\n" + widths, "0.count") == "2");
+  CHECK(layer("print_info: n_head_kv = [8, 8, 8]\n" + widths, "0.kind") == "(absent)");
+  CHECK(layer("print_info: n_head_kv = 4\nprint_info: n_embd_head_k = 99999999\n", "0.kind") == "(absent)");
+  CHECK(layer("print_info: n_head_kv = 4\nprint_info: n_embd_head_k = 64\nprint_info: n_embd_head_v = 99999999\n",
+              "0.kind") == "(absent)");
+  CHECK(layer(listed + "print_info: n_swa = 128\n", "0.kind") == "(absent)");
+}
+
+TEST_CASE("a second file that is loaded beside the model is a draft, and its cache another's") {
+  const auto cache = [](const char* file, const char* size, const char* layers) {
+    return "llama_model_loader: loaded meta data with 5 key-value pairs from " + std::string(file) +
+           " (version GGUF V3)\nllama_kv_cache_unified: size = " + size + " MiB (  4096 cells,  " + layers +
+           " layers,  1/1 seqs), K (f16): " + size + " MiB, V (f16): 0.00 MiB\n";
+  };
+  const std::string log = "build: 5000 (abc)\n" + cache("a.gguf", "64.00", "32");
+  CHECK(figure(log, "printed.caches.0.layers") == "32");
+  const std::string both = log + cache("b.gguf", "8.00", "4");
+  CHECK(figure(both, "printed.caches.0.layers") == "32");
+  CHECK(figure(both, "printed.caches.1.layers") == "(absent)");
+  // The same file once more: what came before was a trial.
+  const std::string again = log + cache("a.gguf", "32.00", "16");
+  CHECK(figure(again, "printed.caches.0.layers") == "16");
+  CHECK(figure(again, "printed.caches.1.layers") == "(absent)");
+}
+
+TEST_CASE("terms that take more than there is do not close the budget") {
+  const std::string log =
+      "Initializing an LLM engine (v0.8.0) with config: model='Qwen/Qwen3-8B', max_seq_len=8192\n"
+      "the current vLLM instance can use total_gpu_memory (10.00GiB) x gpu_memory_utilization (0.50) = 5.00GiB\n"
+      "model weights take 8.00GiB; non_torch_memory takes 0.10GiB; PyTorch activation peak memory takes 0.50GiB; the "
+      "rest of the memory reserved for KV Cache is 3.00GiB.\n" +
+      kMessage + "\n";
+  const std::string answer = read_log_json(log, full_features());
+  const std::size_t note = answer.find("budget_does_not_close");
+  REQUIRE(note != std::string::npos);
+  CHECK(answer.find("\"-38654705", note) != std::string::npos);  // 5 − 8.6 GiB
+}
