@@ -103,8 +103,12 @@ class Writer {
   Writer& piece(Label plain);
   Writer& decimal_piece(Wide millionths);
   Writer& end_text();
-  /// What is written. Of the core kernel, nothing may be written after.
-  [[nodiscard]] Written take() const { return Written(text_.get(), static_cast<std::size_t>(at_ - text_.get())); }
+  /// What is written; nothing may be written after. In the core kernel it is from then on the arena's.
+  [[nodiscard]] Written take() {
+    const char* const start = text_.get();
+    if constexpr (kCoreKernel) static_cast<void>(text_.release());
+    return Written(start, static_cast<std::size_t>(at_ - start));
+  }
 
  private:
   /// Marks around a value (a comma, a quote, a colon, an escape) need not look for room: there is some past `end_`.

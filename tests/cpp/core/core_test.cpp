@@ -11,7 +11,7 @@ namespace {
 
 using namespace kvcap;
 
-std::string ask(std::string_view request) { return plan_json(request, textbook_features()); }
+std::string ask(std::string_view request) { return std::string(plan_json(request, textbook_features())); }
 
 bool holds(const std::string& answer, std::string_view part) { return answer.find(part) != std::string::npos; }
 
@@ -133,7 +133,7 @@ TEST_CASE("a list keeps its elements while it grows") {
 }
 
 TEST_CASE("a page is offered the textbook and all models and GPUs") {
-  const std::string offered = catalogue_json(textbook_features());
+  const std::string offered(catalogue_json(textbook_features()));
   CHECK(holds(offered, R"("id":"textbook")"));
   CHECK(holds(offered, R"({"name":"reserve","kind":"fraction","fallback":0.1,)"));
   for (const auto& entry : catalogue()) CHECK(holds(offered, "\"" + std::string(entry.id) + "\""));
