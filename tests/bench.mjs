@@ -1,12 +1,12 @@
 // npm run bench: what everything weighs and how long it takes, in one table; the same as JSON in build/bench.json.
 //
-//   node tests/bench.mjs [bytes] [kernel] [page]     only the parts named
+//   node tests/bench.mjs [bytes] [kernel] [growth] [start] [page] [drag] [--json file]     only the parts named
 //
 // Times are this machine's at this moment: compare what stands side by side in one run. Only bytes are held against
 // their budget by npm test (tests/web/budgets.test.mjs).
 import { mkdirSync, writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { Failure, runMain, say } from "../cpp/toolchain/terminal.mjs";
 import { build, buildPreset } from "../web/build.mjs";
@@ -26,8 +26,9 @@ const sizes = ({ raw, gzip, brotli }) => [raw, gzip, brotli].map(grouped);
 const verdict = (value, most) => (value <= most ? "met" : `${(value / most).toFixed(2)} ×`);
 
 async function showBytes() {
-  const { measureBudgets, measureFiles, measureParts } = await import("./bench/bytes.mjs");
+  const { measureBudgets, measureFeatures, measureFiles, measureParts } = await import("./bench/bytes.mjs");
   const [held, files, parts] = [measureBudgets(), measureFiles(), await measureParts()];
+  const features = await measureFeatures();
   table(
     "Bytes against their budgets",
     ["", "raw", "gzip", "brotli", "budget", "", "limit today"],
@@ -45,15 +46,21 @@ async function showBytes() {
     parts.map((one) => [one.part, ...sizes(one)]),
   );
   table(
+    "Features of the later scripts: what leaving each out would save, the full kernel aside",
+    ["", "raw", "gzip", "brotli"],
+    features.map((one) => [one.part, ...sizes(one)]),
+  );
+  table(
     "Files of the site",
     ["", "raw", "gzip", "brotli"],
     files.map((one) => [one.file, ...sizes(one)]),
   );
-  return { budgets: held, parts, files };
+  return { budgets: held, parts, features, files };
 }
 
 async function showKernel() {
-  const { measureKernel, ROUNDS } = await import("./bench/kernel.mjs");
+  const { measureKernel } = await import("./bench/kernel.mjs");
+  const { ROUNDS } = await import("./bench/statistics.mjs");
   const { budgets } = await import("./bench/bytes.mjs");
   const most = budgets.kernel_call_microseconds;
   const measured = await measureKernel();
@@ -84,6 +91,82 @@ async function showKernel() {
   return measured;
 }
 
+async function showGrowth() {
+  const { measureGrowth } = await import("./bench/growth.mjs");
+  const { ROUNDS } = await import("./bench/statistics.mjs");
+  const measured = await measureGrowth();
+  const { curve, grid, growth } = measured;
+  table(
+    "Many plans",
+    ["", "plans", "in all", "ns a plan"],
+    [
+      [
+        `a curve of ${curve.points} points × ${curve.lines} lines, objects at both ends`,
+        grouped(curve.points * curve.lines),
+        `${fixed(curve.milliseconds, 1)} ms`,
+        grouped(Math.round((curve.milliseconds * 1e6) / (curve.points * curve.lines))),
+      ],
+      [
+        "models × formats × GPUs × contexts, bytes to bytes",
+        grouped(grid.plans),
+        `${fixed(grid.seconds, 1)} s`,
+        grouped(grid.nanoseconds_per_plan),
+      ],
+    ],
+  );
+  table(
+    `Growth: nanoseconds of one plan in the full kernel (medians of ${ROUNDS} rounds), and the exponent of the size`,
+    ["", "smallest", "", "largest", "", "exponent", "should be"],
+    growth.map(({ name, points, exponent, most }) => [
+      name,
+      ...[points[0], points.at(-1)].flatMap((point) => point.map(grouped)),
+      fixed(exponent, 2),
+      most === 0 ? "0: flat" : "1: linear",
+    ]),
+  );
+  return measured;
+}
+
+async function showStart() {
+  const { measureStart } = await import("./bench/start.mjs");
+  const { ROUNDS } = await import("./bench/statistics.mjs");
+  const { budgets } = await import("./bench/bytes.mjs");
+  const measured = await measureStart();
+  const [floor] = measured;
+  const ways = ["cold", "warm", "slow_cold", "slow_warm"];
+  table(
+    `From navigation to the first right number in Chromium, in milliseconds and as a multiple of the floor (medians of ${ROUNDS} visits; slow: Slow 4G and a quarter of the processor)`,
+    ["", ...ways.flatMap((way) => [way.replace("_", ", "), "×"])],
+    measured.map(({ name, milliseconds }) => [
+      name,
+      ...ways.flatMap((way) => [fixed(milliseconds[way], 0), fixed(milliseconds[way] / floor.milliseconds[way], 2)]),
+    ]),
+  );
+  say(`The figure to reach, cold: ${budgets.first_number_times_floor} × the floor.`);
+  return measured;
+}
+
+async function showDrag() {
+  const { measureDrag } = await import("./bench/drag.mjs");
+  const measured = await measureDrag();
+  const row = (words, read) => [words, ...measured.map(read)];
+  table(
+    "Ten seconds of dragging the context slider with everything on the first page open, in milliseconds",
+    ["", ...measured.map(({ rate, dragging }) => `${dragging ? "dragged" : "only hovered"}, ${rate} × slower`)],
+    [
+      row("input events painted", (one) => one.inputs),
+      row("input to painted frame, median", (one) => fixed(one.median, 1)),
+      row("input to painted frame, 99th percentile", (one) => fixed(one.p99, 1)),
+      row("frames", (one) => one.frames),
+      row("frames missed", (one) => one.missed),
+      row("long tasks", (one) => one.long_tasks),
+      row("longest task", (one) => fixed(one.longest_task, 0)),
+      row("layout shift", (one) => fixed(one.layout_shift, 3)),
+    ],
+  );
+  return measured;
+}
+
 async function showPage() {
   const { measurePage } = await import("./bench/page.mjs");
   const { budgets } = await import("./bench/bytes.mjs");
@@ -108,10 +191,27 @@ async function showPage() {
   return measured;
 }
 
-const parts = { bytes: showBytes, kernel: showKernel, page: showPage };
+const parts = {
+  bytes: showBytes,
+  kernel: showKernel,
+  growth: showGrowth,
+  start: showStart,
+  page: showPage,
+  drag: showDrag,
+};
+
+/** The file that `--json` names, which is taken out of the arguments. */
+function reportFile(args) {
+  const at = args.indexOf("--json");
+  if (at < 0) return join(projectFolder, "build/bench.json");
+  const [, file] = args.splice(at, 2);
+  if (!file) throw new Failure("--json is followed by the file to write.");
+  return resolve(file);
+}
 
 await runMain(async () => {
   const asked = process.argv.slice(2);
+  const file = reportFile(asked);
   const unknown = asked.find((name) => !Object.hasOwn(parts, name));
   if (unknown) throw new Failure(`There is no part "${unknown}". There are: ${Object.keys(parts).join(", ")}`);
   const names = asked.length > 0 ? asked : Object.keys(parts);
@@ -124,13 +224,13 @@ await runMain(async () => {
     say(`This machine is busy (${busy.toFixed(1)} processes a core): times are longer than they could be.`);
   const report = {
     measured: new Date().toISOString(),
+    processes_a_core: busy,
     cpu: cpus()[0]?.model,
     cores: cpus().length,
     node: process.version,
   };
   for (const name of names) report[name] = await parts[name]();
-  const file = join(projectFolder, "build/bench.json");
-  mkdirSync(join(projectFolder, "build"), { recursive: true });
+  mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, `${JSON.stringify(report, null, 2)}\n`);
   console.log(`\nWritten to ${file}`);
 });

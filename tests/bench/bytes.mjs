@@ -70,8 +70,9 @@ const parts = [
 const without = ({ filter, contents }) => ({
   name: "left out",
   setup(build) {
-    build.onResolve({ filter }, ({ path }) => ({ path, namespace: "left out" }));
-    build.onLoad({ filter: /./, namespace: "left out" }, () => ({ contents, loader: "js" }));
+    const namespace = `without ${filter.source}`;
+    build.onResolve({ filter }, ({ path }) => ({ path, namespace }));
+    build.onLoad({ filter: /./, namespace }, () => ({ contents, loader: "js" }));
   },
 });
 
@@ -92,6 +93,47 @@ function cataloguePart() {
 }
 
 const difference = (a, b) => ({ raw: a.raw - b.raw, gzip: a.gzip - b.gzip, brotli: a.brotli - b.brotli });
+
+/** What the later scripts are made of. */
+const LATER = [
+  { entry: "more/classic.ts", folder: "more", not: ["attach", "classic", "module", "parts"] },
+  {
+    entry: "lesson/all.ts",
+    folder: "lesson",
+    not: ["all", "element", "kit", "parts", "play", "quiz-parts", "stepped"],
+  },
+  { entry: "lesson/play.ts", folder: "lesson", not: ["all", "element", "kit", "parts", "play"] },
+];
+
+/** In place of a module, one that has whatever is asked of it: for weighing alone, it never runs. */
+const nothing = (name) => without({ filter: new RegExp(`/${name}\\.js$`), contents: "module.exports = {};" });
+
+/** What each feature of a later script would save by its absence; the full kernel is left out of all. */
+export async function measureFeatures() {
+  const esbuild = await import("esbuild");
+  const kernel = without({ filter: /^kernel:full/, contents: "export default () => {};" });
+  const found = [];
+  for (const { entry, folder, not } of LATER) {
+    // Without Terser, which would take longer than all else and changes little of a difference.
+    const built = async (...plugins) =>
+      weigh(await bundle(esbuild, entry, { format: "iife", terse: false, plugins: [kernel, ...plugins] }));
+    const whole = await built();
+    found.push({ part: entry, ...whole });
+    const names = readdirSync(join(projectFolder, "web/src", folder))
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => name.slice(0, -3))
+      .filter((name) => !not.includes(name));
+    for (const name of names) {
+      const saved = difference(whole, await built(nothing(name)));
+      // Modules of another script of the folder save nothing here.
+      if (saved.raw > 0) found.push({ part: `  ${name}`, ...saved });
+    }
+    const styles = difference(whole, await built(without({ filter: /\.css$/, contents: "export default '';" })));
+    const words = difference(whole, await built(without({ filter: /\.json$/, contents: "export default {};" })));
+    found.push({ part: "  styles", ...styles }, { part: "  words (English)", ...words });
+  }
+  return found;
+}
 
 /** What the first script would save without each part; what is left is the element. */
 export async function measureParts() {

@@ -7,6 +7,7 @@ import { pathToFileURL } from "node:url";
 import { projectFolder } from "../../cpp/toolchain/setup.mjs";
 import { Failure } from "../../cpp/toolchain/terminal.mjs";
 import { textbook } from "./formula.mjs";
+import { median, ROUNDS } from "./statistics.mjs";
 
 /** What is asked: the page's first question, a hybrid on many GPUs, and one whose remedy has to be searched for. */
 const questions = [
@@ -18,19 +19,11 @@ const questions = [
   },
 ];
 
-export const ROUNDS = 9;
 const MILLISECONDS = 30;
 /** Rounds that are not counted. */
 const WARM_UP = 4;
 /** Calls between two looks at the clock. */
 const BATCH = 64;
-
-export const median = (values) => quantile(values, 0.5);
-
-export function quantile(values, share) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-}
 
 /** Nanoseconds of one call. Each is given another number, so that no answer can be kept from the last. */
 function time(call) {
@@ -76,7 +69,7 @@ function timed(command, args) {
 }
 
 /** The core kernel with nothing around it: bytes of a request in, the answer's bytes left where they are. */
-async function bareKernel() {
+export async function bareKernel() {
   const module = await WebAssembly.compile(readFileSync(join(projectFolder, "web/dist/kv-capacity.wasm")));
   const { _initialize, memory, begin, plan } = (await WebAssembly.instantiate(module, {})).exports;
   _initialize();

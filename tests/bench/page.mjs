@@ -1,13 +1,13 @@
 // What a step of the slider costs in Chromium: a real drag, read from the browser's own trace.
 import { browsers } from "../web/browsers.mjs";
 import { serve } from "../web/site.mjs";
-import { median, quantile } from "./kernel.mjs";
+import { median, quantile } from "./statistics.mjs";
 import { Failure } from "../../cpp/toolchain/terminal.mjs";
 
 const STEPS = 240;
 
-/** The middle of the context slider's ends, to drag between. */
-function ends() {
+/** The middle of the ends of the first calculator's context slider, to drag between. */
+export function ends() {
   const calculator = document.querySelector("kv-capacity");
   const sliders = [...calculator.shadowRoot.querySelectorAll("input[type=range]")];
   const slider = sliders.at(-1);

@@ -1,0 +1,111 @@
+// What a hand feels: from an input event to the painted frame, over ten seconds of dragging with all parts of the
+// site's first page open; and the frames that were missed, beside those that the same page misses when nothing is asked.
+import { Failure } from "../../cpp/toolchain/terminal.mjs";
+import { browsers } from "../web/browsers.mjs";
+import { serve } from "../web/site.mjs";
+import { ends } from "./page.mjs";
+import { median, quantile } from "./statistics.mjs";
+
+const SECONDS = 10;
+const FRAME = 1000 / 60;
+
+/** Opens every part of every element, which loads the second script and the lesson's. */
+async function openAll() {
+  for (const element of document.querySelectorAll(":not(:defined)")) {
+    element.scrollIntoView();
+    await customElements.whenDefined(element.localName);
+  }
+  for (const element of document.querySelectorAll("*")) {
+    const closed = () => [...(element.shadowRoot?.querySelectorAll("details:not([open])") ?? [])];
+    if (closed().length > 0) element.scrollIntoView();
+    for (const details of closed()) details.open = true;
+  }
+}
+
+/** Notes frames, and of each input event when the frame with its answer was painted. */
+function watch() {
+  window.seen = { frames: [], latencies: [], tasks: [] };
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) seen.tasks.push(duration);
+  }).observe({ type: "longtask" });
+  let pending = null;
+  const { port1, port2 } = new MessageChannel();
+  // A message that is sent within a frame arrives once that is painted.
+  port1.onmessage = ({ data }) => seen.latencies.push(performance.now() - data);
+  const frame = (time) => {
+    seen.frames.push(time);
+    if (pending !== null) port2.postMessage(pending);
+    pending = null;
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+  addEventListener(
+    "input",
+    (event) => {
+      pending ??= event.timeStamp;
+    },
+    true,
+  );
+}
+
+/** Moves the mouse along the slider for ten seconds, with the button down or not. */
+async function drag(page, pressed, { left, right, y }) {
+  await page.evaluate(() => {
+    for (const list of [...Object.values(seen), shifts]) list.length = 0;
+  });
+  const { mouse } = page;
+  await mouse.move(left, y);
+  if (pressed) await mouse.down();
+  const start = performance.now();
+  for (let i = 0; performance.now() - start < SECONDS * 1000; i++) {
+    await mouse.move(left + (right - left) * Math.abs((((i * 3) % 200) - 100) / 100), y);
+  }
+  if (pressed) await mouse.up();
+  const { frames, latencies, tasks, layout } = await page.evaluate(() => ({
+    ...seen,
+    layout: shifts.reduce((sum, one) => sum + one, 0),
+  }));
+  const gaps = frames.slice(1).map((time, i) => time - frames[i]);
+  const missed = gaps.reduce((sum, gap) => sum + Math.max(0, Math.round(gap / FRAME) - 1), 0);
+  if (pressed && latencies.length < 20)
+    throw new Failure(`The drag gave ${latencies.length} answers; too few to tell.`);
+  return {
+    inputs: latencies.length,
+    median: latencies.length ? median(latencies) : null,
+    p99: latencies.length ? quantile(latencies, 0.99) : null,
+    frames: frames.length,
+    missed,
+    long_tasks: tasks.length,
+    longest_task: Math.max(0, ...tasks),
+    layout_shift: layout,
+  };
+}
+
+export async function measureDrag() {
+  const site = await serve();
+  const browser = await browsers.Chromium();
+  try {
+    const { page } = await browser.page();
+    await page.setViewport({ width: 1280, height: 900 });
+    await page.goto(`${site.origin}/`);
+    await page.evaluate(() => document.querySelector("kv-capacity").ready);
+    await page.evaluate(openAll);
+    await page.waitForNetworkIdle();
+    const along = await page.evaluate(ends);
+    await page.evaluate(watch);
+    const session = await page.createCDPSession();
+    const out = [];
+    for (const rate of [1, 4]) {
+      await session.send("Emulation.setCPUThrottlingRate", { rate });
+      // The first drag also compiles what runs for the first time.
+      if (rate === 1) await drag(page, true, along);
+      for (const pressed of [false, true]) {
+        out.push({ rate, dragging: pressed, ...(await drag(page, pressed, along)) });
+      }
+    }
+    return out;
+  } finally {
+    await browser.close();
+    await site.close();
+  }
+}

@@ -1,0 +1,137 @@
+// How long a page takes from navigation to its first right number, beside a page that only starts an empty module.
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { extname, join } from "node:path";
+import { brotliCompressSync } from "node:zlib";
+import { Failure } from "../../cpp/toolchain/terminal.mjs";
+import { browsers } from "../web/browsers.mjs";
+import { dist, TYPES } from "../web/site.mjs";
+import { median, ROUNDS } from "./statistics.mjs";
+
+const WIDGETS = [1, 5, 20];
+/** What Chromium's own tools call "Slow 4G", with a processor of a quarter of the speed. */
+const SLOW = { processor: 4, latency: 562.5, download: 180_000, upload: 84_375 };
+
+/** The smallest module there is, started as the page comes. */
+const EMPTY = `WebAssembly.instantiate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])).then(() => done(""));`;
+
+/** Resolves `started` when what the page is for has happened. */
+const CLOCK = `let done; const started = new Promise((resolve) => { done = resolve; }).then((shown) => [performance.now(), shown]);`;
+
+/** All widgets of the page have shown an answer; the last one's number is told. */
+const WATCH = `customElements.whenDefined("kv-capacity").then(async () => {
+  const all = [...document.querySelectorAll("kv-capacity")];
+  await Promise.all(all.map((one) => one.ready));
+  done(all.at(-1).shadowRoot.querySelector(".figure.count b").textContent);
+});`;
+
+const document = (body) => `<!doctype html><html lang="en"><meta charset="utf-8"><title>…</title>${body}</html>`;
+const script = (text) => `<script>${text}</script>`;
+
+const pages = {
+  "/empty.html": document(script(CLOCK + EMPTY)),
+  "/empty-script.html": document(`${script(CLOCK)}<script src="empty.js"></script>`),
+};
+for (const count of WIDGETS) {
+  const widgets = '<kv-capacity model="llama-3.1-8b" context="8192"></kv-capacity>'.repeat(count);
+  pages[`/${count}.html`] = document(`${widgets}<script src="kv-capacity.js"></script>${script(CLOCK + WATCH)}`);
+}
+
+/** Serves as a good host does: packed, and kept by the browser. */
+async function host() {
+  const made = new Map();
+  const answer = (path) => {
+    if (!made.has(path)) {
+      const text = pages[path] ?? (path === "/empty.js" ? EMPTY : readFileSync(join(dist, path)));
+      made.set(path, brotliCompressSync(text));
+    }
+    return made.get(path);
+  };
+  const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url, "http://localhost");
+    try {
+      const body = answer(pathname);
+      const kept = pathname.endsWith(".html") ? "no-cache" : "max-age=31536000, immutable";
+      const type = TYPES[extname(pathname)];
+      response.writeHead(200, { "content-type": type, "content-encoding": "br", "cache-control": kept });
+      response.end(body);
+    } catch {
+      response.writeHead(404);
+      response.end();
+    }
+  });
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return {
+    // Browsers take brotli without encryption only from this name.
+    origin: `http://localhost:${server.address().port}`,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(resolve);
+        server.closeAllConnections();
+      }),
+  };
+}
+
+async function slowDown(page, slow) {
+  const session = await page.createCDPSession();
+  await session.send("Emulation.setCPUThrottlingRate", { rate: slow ? SLOW.processor : 1 });
+  await session.send("Network.enable");
+  await session.send("Network.emulateNetworkConditions", {
+    offline: false,
+    latency: slow ? SLOW.latency : 0,
+    downloadThroughput: slow ? SLOW.download : -1,
+    uploadThroughput: slow ? SLOW.upload : -1,
+  });
+}
+
+/** Milliseconds of one visit. */
+async function visit(page, address, expected) {
+  await page.goto(address);
+  const [milliseconds, shown] = await page.evaluate("started");
+  if (shown !== expected) throw new Failure(`${address} showed "${shown}" where "${expected}" is right.`);
+  return milliseconds;
+}
+
+/** The 8B model in bf16 on 80 GB, at 8192 tokens: README's first example. */
+const NUMBER = "52";
+
+export async function measureStart() {
+  const server = await host();
+  const browser = await browsers.Chromium();
+  const places = [
+    { name: "empty page, empty module", path: "/empty.html", expected: "" },
+    { name: "the same, module in a script", path: "/empty-script.html", expected: "" },
+    ...WIDGETS.map((count) => ({ name: `widgets: ${count}`, path: `/${count}.html`, expected: NUMBER })),
+  ];
+  const rows = places.map((place) => ({ ...place, cold: [], warm: [], slow_cold: [], slow_warm: [] }));
+  try {
+    for (let round = 0; round < ROUNDS; round++) {
+      for (const slow of [false, true]) {
+        for (const row of rows) {
+          // A browser of its own has nothing kept, neither files nor compiled code.
+          const { page } = await browser.freshPage();
+          try {
+            await slowDown(page, slow);
+            const [cold, warm] = slow ? [row.slow_cold, row.slow_warm] : [row.cold, row.warm];
+            cold.push(await visit(page, server.origin + row.path, row.expected));
+            warm.push(await visit(page, server.origin + row.path, row.expected));
+          } finally {
+            await page.browserContext().close();
+          }
+        }
+      }
+    }
+  } finally {
+    await browser.close();
+    await server.close();
+  }
+  return rows.map(({ name, cold, warm, slow_cold, slow_warm }) => ({
+    name,
+    milliseconds: {
+      cold: median(cold),
+      warm: median(warm),
+      slow_cold: median(slow_cold),
+      slow_warm: median(slow_warm),
+    },
+  }));
+}
