@@ -32,6 +32,14 @@ const PAGES = {
   "/lesson.html": {
     html: document("de", SCRIPT, "<kv-levers></kv-levers><kv-capacity-table auto></kv-capacity-table>"),
   },
+  "/arabic-lesson.html": {
+    html: document(
+      "ar",
+      SCRIPT,
+      "<kv-formula></kv-formula><kv-memory></kv-memory><kv-paging></kv-paging><kv-quiz></kv-quiz>",
+    ),
+  },
+  "/growth.html": { html: document("en", SCRIPT, '<kv-growth step="12"></kv-growth>') },
   "/play.html": { html: document("de", SCRIPT, '<kv-quiz seed="7" level="1"></kv-quiz>') },
   "/strict.html": {
     headers: { "content-security-policy": STRICT },
@@ -213,6 +221,84 @@ for (const [name, launch] of Object.entries(browsers)) {
         };
       });
       assert.ok(labels.exact < labels.label, "the number stands at the end of its slider");
+    });
+
+    it("keeps words from right to left in order in selectors and products", async () => {
+      await open("/arabic-lesson.html");
+      for (const [tag, text] of [
+        ["kv-formula", words("ar-lesson")["formula.rows"]],
+        ["kv-memory", words("ar-lesson")["memory.engine"]],
+        ["kv-paging", words("ar-play")["paging.long-prompts"]],
+        ["kv-quiz", words("ar-play")["quiz.check"]],
+      ]) {
+        await page.evaluate((tag) => document.querySelector(tag).scrollIntoView(), tag);
+        await speaks(page, text, tag);
+      }
+      const { selects, wrong, result } = await page.evaluate(() => {
+        const wrong = [];
+        const roots = [...document.querySelectorAll("body > *")].flatMap((host) => host.shadowRoot ?? []);
+        const selects = roots.flatMap((root) => [...root.querySelectorAll("select")]);
+        for (const select of selects) {
+          const style = getComputedStyle(select);
+          if (style.appearance !== "none") wrong.push(`${select.id} has two arrows`);
+          const [above, below] = [parseFloat(style.paddingTop), parseFloat(style.paddingBottom)];
+          if (select.clientHeight - above - below < 1.15 * parseFloat(style.fontSize))
+            wrong.push(`${select.id} is cut`);
+          for (const { text } of select.options) {
+            const mixed = /\p{Script=Arabic}/u.test(text) && /[\p{N}\p{Script=Latin}()]/u.test(text);
+            if (mixed && !/^[\u2067\u2068]/.test(text)) wrong.push(text);
+          }
+        }
+        const [formula] = roots;
+        for (const label of formula.querySelectorAll(".factor label, .result span"))
+          if (getComputedStyle(label).direction !== "rtl") wrong.push(label.textContent);
+        const edge = (selector) => formula.querySelector(selector).getBoundingClientRect().right;
+        return { selects: selects.length, wrong, result: edge(".formula") - edge(".result") };
+      });
+      assert.ok(selects > 8);
+      assert.deepEqual(wrong, []);
+      assert.ok(Math.abs(result) < 1, "the result stands under its factors");
+    });
+
+    it("sets tokens over their columns as their script is written, apart from one another", async () => {
+      await open("/growth.html");
+      await page.resize(320, 1000);
+      for (const language of ["en", ...LANGUAGES]) {
+        await page.evaluate((language) => {
+          document.documentElement.lang = language;
+        }, language);
+        await speaks(page, words(`${language}-lesson`)["growth.scrub"], "kv-growth");
+        const tokens = await page.evaluate(() =>
+          [...document.querySelector("kv-growth").shadowRoot.querySelectorAll(".tokens li")].map((item) => {
+            const { transform, textOrientation, fontSize, overflowX } = getComputedStyle(item);
+            return {
+              text: item.textContent,
+              turned: transform !== "none",
+              upright: textOrientation === "upright",
+              share: parseFloat(fontSize) / item.getBoundingClientRect().width,
+              overflowX,
+            };
+          }),
+        );
+        assert.ok(tokens.length > 15);
+        for (const { text, turned, upright, share, overflowX } of tokens) {
+          const downwards = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]|[\u3000-\u303f\uff01-\uff60]/u.test(
+            text,
+          );
+          if (downwards || turned === upright)
+            assert.deepEqual({ text, turned, upright }, { text, turned: !downwards, upright: downwards });
+          assert.ok(share < 0.85, `${text} runs into its neighbour`);
+          assert.equal(overflowX, "visible", `${text} loses its marks`);
+        }
+      }
+      await page.resize(1280, 1000);
+      const tops = await page.evaluate(() =>
+        [...document.querySelector("kv-growth").shadowRoot.querySelectorAll(".row label")].map(
+          (label) => label.getBoundingClientRect().top,
+        ),
+      );
+      assert.equal(tops.length, 2);
+      assert.ok(Math.abs(tops[0] - tops[1]) < 1, `labels of a row at ${tops}`);
     });
 
     if (name !== "Chromium") return;

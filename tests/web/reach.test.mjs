@@ -30,6 +30,7 @@ const PAGES = {
   "/refused.html": html("<kv-capacity><p>An example.</p></kv-capacity><kv-growth><p>Another.</p></kv-growth>", {
     "content-security-policy": "script-src 'self' 'unsafe-eval'; connect-src 'none'; worker-src 'none'",
   }),
+  "/far.html": html('<p style="block-size: 9000px">Far up.</p><kv-quiz></kv-quiz>'),
   "/table.html": html("<kv-capacity-table></kv-capacity-table>"),
   "/all.html": html(
     `<kv-capacity id="c"></kv-capacity><kv-capacity-table></kv-capacity-table>${LESSON.map((tag) => `<${tag} seed="7"></${tag}>`).join("")}`,
@@ -627,19 +628,23 @@ describe("reach", { timeout: 900_000 }, () => {
     });
 
     it("prints what there is to read, open and in light", async () => {
-      await open("/all.html", "kv-capacity", ...LESSON);
+      await open("/all.html", "kv-capacity", "kv-capacity-table", ...LESSON);
       await emulate([{ name: "prefers-color-scheme", value: "dark" }], "print");
-      const { steps, rows, shown, colours } = await within(() => {
+      const { steps, rows, cells, shown, colours } = await within(() => {
         dispatchEvent(new Event("beforeprint"));
         const { all, shown, name } = window.reach;
         const calculator = document.querySelector("kv-capacity").shadowRoot;
         return {
           steps: calculator.querySelectorAll(".steps li").length,
           rows: document.querySelector("kv-curve").shadowRoot.querySelectorAll("tbody tr").length,
+          cells: [...document.querySelector("kv-capacity-table").shadowRoot.querySelectorAll("td")].map(
+            (cell) => cell.textContent.trim() !== "",
+          ),
           shown: all()
             .filter(
               (node) =>
-                node.matches("input[type=range], .search, .panel:not([open]), .buttons button, .copy") && shown(node),
+                node.matches("input[type=range], .search, .panel:not([open]), .buttons button, [part=button], .copy") &&
+                shown(node),
             )
             .map(name),
           colours: [
@@ -652,8 +657,19 @@ describe("reach", { timeout: 900_000 }, () => {
       await emulate([]);
       assert.ok(steps > 3);
       assert.ok(rows > 3);
+      assert.ok(cells.length > 20 && cells.every(Boolean), "a table that nobody has filled");
       assert.deepEqual(shown, []);
       assert.deepEqual(colours, ["rgb(0, 0, 0)", "rgb(255, 255, 255)", "rgb(255, 255, 255)"]);
+    });
+
+    it("leaves no room on paper for what has not come", async () => {
+      await page.goto(`${site.origin}/far.html`);
+      const height = () => within(() => document.querySelector("kv-quiz").getBoundingClientRect().height);
+      await until("room for the quiz", async () => (await height()) > 300);
+      await emulate([], "print");
+      const printed = await height();
+      await emulate([]);
+      assert.equal(printed, 0);
     });
 
     it("looks the same in a narrow column of a wide page as on a phone", async () => {

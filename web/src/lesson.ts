@@ -29,9 +29,12 @@ const TAGS = Object.keys(SPACE)
   .map((name) => `kv-${name}`)
   .join();
 
-/** Keeps the room of elements that are still to come, so that nothing moves when they do. A page's own styles win. */
+/**
+ * Keeps the room of elements that are still to come, so that nothing moves when they do; on paper they never come. A
+ * page's own styles win.
+ */
 function keepSpace(): void {
-  const sheet = new CSSStyleSheet();
+  const sheet = new CSSStyleSheet({ media: "not print" });
   const rules = Object.entries(SPACE).map(
     ([name, [wide = 0, narrow = 0]]) =>
       `:where(kv-${name}:not(:defined)){display:block;min-block-size:clamp(${wide}rem,${narrow}rem - (100vw - 20rem)*${(narrow - wide) / 28},${narrow}rem)}`,

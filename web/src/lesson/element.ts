@@ -41,8 +41,9 @@ const watcher = new IntersectionObserver(
   { rootMargin: "50%" },
 );
 
-/** On paper nothing can be opened, so what says more stands there open. */
+/** On paper nothing can be opened or pressed, so what says more stands there open, and tables are filled. */
 addEventListener("beforeprint", () => {
+  for (const table of document.querySelectorAll("kv-capacity-table")) table.run?.();
   for (const { shadowRoot } of document.querySelectorAll("kv-capacity, kv-curve")) {
     for (const part of shadowRoot?.querySelectorAll<HTMLDetailsElement>("details:not(.panel)") ?? []) {
       part.open = true;

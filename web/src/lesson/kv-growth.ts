@@ -14,6 +14,9 @@ import { SteppedElement } from "./stepped.js";
 /** Kinds of layers that keep something for every token. */
 const GROWING = new Set(["full", "window", "chunked", "latent", "compressed"]);
 
+/** What stands upright where lines run downwards, as Chinese, Japanese and Korean do, with their punctuation; and a digit. */
+const UPRIGHT = /^\d$|[\u2e80-\ua4cf\uac00-\ud7ff\uff01-\uff60]/;
+
 export class KvGrowth extends SteppedElement {
   static readonly observedAttributes = attributes("step", "prompt", "answer");
   static override readonly css = css;
@@ -131,7 +134,10 @@ export class KvGrowth extends SteppedElement {
     const drawn = JSON.stringify([layers, texts]);
     if (drawn !== this.#drawn) {
       this.#drawn = drawn;
-      this.#tokens.replaceChildren(...texts.map((text) => h("li", {}, text)));
+      this.#tokens.replaceChildren(
+        ...texts.map((text) => h("li", { class: UPRIGHT.test(text) ? "upright" : "" }, text)),
+      );
+      this.#tokens.style.setProperty("--columns", String(texts.length));
       mark(this.#grid, "viewBox", `0 0 ${texts.length} ${rows}`);
       // The rows of a column that hold a key and a value, from the first layer down.
       const stretches: [number, number][] = [];
