@@ -56,6 +56,11 @@ const CASES = {
     accent: "#00f",
   },
   "a quiz": { tag: "kv-quiz", state: { seed: "7", level: "1", count: "3" }, lock: ["level"], width: "720" },
+  "a table": {
+    tag: "kv-capacity-table",
+    state: { deployments: "model=llama-3-8b; model=llama-3-70b gpus=4", contexts: "1024 8192" },
+    lang: "de",
+  },
   "a formula": { tag: "kv-formula", state: { model: "llama-3.1-8b", layers: "40" }, theme: "dark" },
 };
 const FORMS = ["tag", "frame", "file", "markdown", "mdx", "rst"];
@@ -96,6 +101,12 @@ const hosts = {
     assert.match(html, /<p>A <em>word<\/em>\.<\/p>/);
     assert.match(html, /<p>After <em>it<\/em>\.<\/p>\s*$/);
     assert.ok(html.includes(text), "lines of HTML go through as they are");
+    // MkDocs has another Markdown.
+    const program = "import sys, markdown; print(markdown.markdown(sys.stdin.read()))";
+    const { status, stdout } = ["/usr/bin/python3", "python3"]
+      .map((name) => spawnSync(name, ["-c", program], { input: `A\n\n${text}\n\nB\n`, encoding: "utf8" }))
+      .reduce((one, other) => (one.status === 0 ? one : other));
+    if (status === 0) assert.ok(stdout.includes(text), `Python's Markdown leaves lines of HTML alone:\n${stdout}`);
     return around(html);
   },
   mdx(text) {
@@ -213,6 +224,20 @@ describe("the builder", { timeout: 900_000 }, () => {
     });
     return until("the file", () => page.evaluate(() => window.saved));
   }
+
+  it("has a snippet of each element, with a text for readers without script", async () => {
+    await open();
+    const tags = await page.evaluate(() =>
+      [...document.querySelector("kv-builder").shadowRoot.querySelectorAll("#element option")].map(({ value }) => value),
+    );
+    assert.ok(tags.length > 10);
+    for (const tag of tags) {
+      await put("#element", tag);
+      await until(`a snippet of ${tag}`, async () =>
+        new RegExp(`<${tag}[^>]*>\\s*<p>[^<]{10,}</p>\\s*</${tag}>`).test((await code()) ?? ""),
+      );
+    }
+  });
 
   for (const [name, choice] of Object.entries(CASES)) {
     it(`makes snippets that start where the author stood: ${name}`, async () => {

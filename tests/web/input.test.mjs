@@ -18,10 +18,12 @@ const PAGES = {
   "/plain.html": page_("<kv-capacity></kv-capacity>"),
   "/linked.html": page_('<kv-capacity link context="4096"></kv-capacity><kv-growth></kv-growth>'),
   "/unknown.html": page_(
-    `${'<kv-capacity contxt="5" context="many" class="wide" data-x="1" v-cloak x:y="2" tabindex="-1" title="t" link hub="off"></kv-capacity>'.repeat(
+    `${'<kv-capacity contxt="5" context="many" class="wide" data-x="1" v-cloak x:y="2" tabindex="-1" title="t" link lock="gpus, banana" hub="off"></kv-capacity>'.repeat(
       2,
     )}`,
   ),
+  "/locked.html": page_('<kv-capacity link lock="model gpus" model="llama-3.1-70b" gpus="4"></kv-capacity>'),
+  "/vast.html": page_('<kv-capacity model="llama-3.1-70b" gpus="1000000"></kv-capacity>'),
   "/many.html": page_('<kv-capacity context="many" gpus="-2" model="no-such-model" kv="fp7"></kv-capacity>'),
   "/authored.html": page_(
     `<kv-capacity model="mine">${json({ id: "mine", layers: [{ ...RUN, kind: "fully" }] })}${json({
@@ -228,7 +230,21 @@ describe("what a page gives", { timeout: 600_000 }, () => {
     await open("/unknown.html");
     await problem(/instead of “many”/);
     await within(() => document.body.append(document.querySelector("kv-capacity")));
-    assert.deepEqual(await within(() => window.problems), ["kv-capacity: no attribute is called contxt"]);
+    assert.deepEqual(await within(() => window.problems), [
+      "kv-capacity: no attribute is called contxt",
+      "kv-capacity: lock: no key is called banana",
+    ]);
+  });
+
+  it("is not undone by a link where it is locked", async () => {
+    await open("/locked.html#model=llama-3.1-8b&gpus=8&context=4096&kv-capacity.gpus=16");
+    const { model, deployment, context } = await reader.plan();
+    assert.deepEqual([model.name, deployment.gpus, context], ["Llama 3.1 70B", 4, 4096]);
+  });
+
+  it("is refused by what is wrong with it, not by what each key accepts alone", async () => {
+    await open("/vast.html");
+    await problem(/^gpus: comes to more than .*\. 1 is used instead of “1000000”\.$/);
   });
 
   it("is read from the JSON of a page's author, piece by piece", async () => {

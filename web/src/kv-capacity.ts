@@ -193,16 +193,21 @@ export class KvCapacity extends Base {
   }
 
   set state(state: string) {
+    this.#read(state);
+  }
+
+  #read(state: string, linked?: boolean): void {
     const given = new URLSearchParams(state.replace(/^[#?]/, ""));
-    this.#take(given, "");
+    this.#take(given, "", linked);
     // A key with a dot is another element's.
     for (const key of given.keys()) if (!key.includes(".") && !isKey(key)) report(`no key is called ${key}`);
   }
 
-  #take(given: URLSearchParams, prefix: string): void {
+  /** What is locked is the author's, whatever a link says. */
+  #take(given: URLSearchParams, prefix: string, linked?: boolean): void {
     for (const key of KEYS) {
       const text = given.get(prefix + key);
-      if (text !== null) this.#assign(key, fromText(key, text));
+      if (text !== null && !(linked && this.#locked(key))) this.#assign(key, fromText(key, text));
     }
   }
 
@@ -353,8 +358,8 @@ export class KvCapacity extends Base {
 
   #readLink(): void {
     const { hash } = location;
-    if (this.hasAttribute("link")) this.state = hash;
-    if (!this.#kernel) this.#take(new URLSearchParams(hash.slice(1)), `${this.id || this.localName}.`);
+    if (this.hasAttribute("link")) this.#read(hash, true);
+    if (!this.#kernel) this.#take(new URLSearchParams(hash.slice(1)), `${this.id || this.localName}.`, true);
   }
 
   #writeLink(): void {

@@ -35,6 +35,7 @@ const SAID = 2000;
 /** What is embedded, as far as the builder asks it. */
 interface Embedded extends HTMLElement {
   state?: string;
+  ready?: Promise<void>;
   error?: Failure["error"] | null;
 }
 
@@ -244,8 +245,13 @@ export class KvBuilder extends HTMLElement {
     });
     if (boxes.length === 0) boxes.push(h("p", { class: "about" }, this.#word("builder.lock-none")) as never);
     this.#locks.replaceChildren(...boxes);
-    customElements.whenDefined(tag).then(() => this.#show());
-    this.#show();
+    const element = this.#element;
+    const show = () => this.#show();
+    customElements.whenDefined(tag).then(() => {
+      show();
+      element.ready?.then(show);
+    });
+    show();
   }
 
   #lock(): string {
@@ -262,10 +268,11 @@ export class KvBuilder extends HTMLElement {
     return /^[\w.~%/-]*$/.test(folder) && !folder.startsWith("//") ? folder : null;
   }
 
-  /** What stands in the place of the element without script: its own sentence. */
+  /** What stands in the place of the element without script: its own sentence, if it has one. */
   #example(): string {
-    const sentence = this.#element.shadowRoot?.querySelector(".sentence")?.textContent ?? "";
-    return sentence.replace(/\s+/g, " ").trim();
+    const sentence = this.#element.shadowRoot?.querySelector(".sentence, .gqa")?.textContent ?? "";
+    const name = this.#word(`builder.element.${this.#tag.value}`);
+    return sentence.replace(/\s+/g, " ").trim() || this.#word("builder.example", { name });
   }
 
   #choice(base: string): Choice {

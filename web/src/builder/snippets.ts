@@ -130,8 +130,9 @@ export function snippet(form: Form, choice: Choice, page = ""): string {
   if (form === "mdx") return mdx(choice);
   if (form === "rst") return rst(choice);
   if (form === "file") return file(choice, page);
-  // Markdown takes lines of HTML as they are while none of them is empty and a tag stands on a line of its own.
-  return `${script(choice)}\n${markup(choice, styles(choice), form === "markdown" ? "" : "  ")}`;
+  const html = (indent: string) => `${script(choice)}\n${markup(choice, styles(choice), indent)}`;
+  // In a tag that Markdown knows, it takes lines of HTML as they are while none of them is empty.
+  return form === "markdown" ? `<div>\n${html("")}\n</div>` : html("  ");
 }
 
 /** The page that holds everything, with the element in its place. */

@@ -3,7 +3,7 @@ import type { Catalogue, Failure } from "../contract.js";
 import type { Attached, Host } from "../more.js";
 import { report, say } from "../nodes.js";
 import { blamed, insteadOf, quoted, usedFor } from "../refusal.js";
-import { KEYS } from "../request-text.js";
+import { isKey, KEYS } from "../request-text.js";
 import type { Speech } from "../words.js";
 import type { Part } from "./parts.js";
 
@@ -15,8 +15,8 @@ function whyRefused(speech: Speech, error: Failure["error"], value: unknown, cat
   const { code, field, message } = error;
   const { limits } = catalogue;
   const max = field === "gpus" ? limits.max_gpus : limits.max_context;
-  // That two fields contradict each other is not said by what each of them accepts.
-  const lone = code !== "conflict" && code !== "not_divisible";
+  // That fields contradict each other, or are too much together, is not said by what each of them accepts.
+  const lone = !["conflict", "not_divisible"].includes(code) && !(Number.isInteger(value) && Number(value) >= 1 && Number(value) <= max);
   const keys = [`error.${field}.${code}`, ...(lone ? [`error.${field}`] : [])];
   const word = keys.find((one) => speech.has(one)) ?? "error.other";
   return speech.text(word, { field, message, value: quoted(value), max });
@@ -28,6 +28,9 @@ function reportAttributes(element: Element): void {
   const known = [...observedAttributes, "link", "hub", "lit", "class", "tabindex"];
   for (const name of element.getAttributeNames()) {
     if (/^[a-z_]+$/.test(name) && !(name in element) && !known.includes(name)) report(`no attribute is called ${name}`);
+  }
+  for (const key of (element.getAttribute("lock") ?? "").split(/[\s,]+/)) {
+    if (key && key !== "all" && !isKey(key)) report(`lock: no key is called ${key}`);
   }
 }
 
