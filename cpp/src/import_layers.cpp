@@ -680,6 +680,11 @@ class LayerReader {
       const Wide product = Wide{a} * b;
       return product > kMaxState ? kMaxState + 1 : static_cast<u64>(product);
     };
+    // One after the other: the arguments of one call are read in any order, and what is read is listed.
+    const auto mamba_inner = [&] {
+      const u64 expand = f_.need("mamba_expand", 1024);
+      return times(expand, f_.need("hidden_size", kMaxWidth));
+    };
 
     if (f_.find("linear_attn_config") != nullptr) {
       s.kind = S::kda;
@@ -731,7 +736,7 @@ class LayerReader {
       // Falcon-Mamba's expand contradicts intermediate_size, which counts; in a hybrid that is the MLP's.
       if (f_.find("layer_types") == nullptr && f_.text("layer_pattern") == "linear")
         s.inner = f_.whole("intermediate_size", kMaxWidth);
-      if (s.inner == 0) s.inner = times(f_.need("mamba_expand", 1024), f_.need("hidden_size", kMaxWidth));
+      if (s.inner == 0) s.inner = mamba_inner();
       state = times(s.inner, s.state);
       conv = times(s.inner, s.kernel - (s.kernel != 0));
     } else if (stated == "mamba2" || f_.find("mamba_num_heads") != nullptr || f_.find("mamba_d_state") != nullptr ||
@@ -744,7 +749,7 @@ class LayerReader {
       s.heads = f_.whole("mamba_num_heads", kMaxHeads);
       if (s.heads == 0 || s.key_width == 0) {
         u64 inner = f_.whole("mamba_inner", kMaxWidth);
-        if (inner == 0) inner = times(f_.need("mamba_expand", 1024), f_.need("hidden_size", kMaxWidth));
+        if (inner == 0) inner = mamba_inner();
         const u64 by = s.heads != 0 ? s.heads : f_.need("mamba_head_dim", kMaxWidth);
         if (f_.error()) return linear_;
         if (inner % by != 0) {

@@ -228,7 +228,9 @@ describe("the builder", { timeout: 900_000 }, () => {
   it("has a snippet of each element, with a text for readers without script", async () => {
     await open();
     const tags = await page.evaluate(() =>
-      [...document.querySelector("kv-builder").shadowRoot.querySelectorAll("#element option")].map(({ value }) => value),
+      [...document.querySelector("kv-builder").shadowRoot.querySelectorAll("#element option")].map(
+        ({ value }) => value,
+      ),
     );
     assert.ok(tags.length > 10);
     for (const tag of tags) {

@@ -33,7 +33,7 @@ const PAGES = {
       colour: "red",
       layers: [{ ...RUN, wings: 2 }],
       ["__proto__" + "x"]: 1,
-    })}<script type="application/json">{"id": </script>${json([5, null, "model"])}</kv-capacity>`,
+    })}${json({ model: "llama-3-70b", gpus: 4 })}<script type="application/json">{"id": </script>${json([5, null, "model"])}</kv-capacity>`,
   ),
   "/lesson.html": page_(
     `<kv-capacity></kv-capacity><kv-growth></kv-growth><kv-formula></kv-formula><kv-curve></kv-curve>
@@ -263,6 +263,7 @@ describe("what a page gives", { timeout: 600_000 }, () => {
       return all.some((text) => text.includes("wings")) && all;
     });
     assert.deepEqual(reports.toSorted(), [...new Set(reports)].toSorted());
+    assert.ok(reports.includes("kv-capacity: JSON in a tag is for models; model is an attribute"), reports.join("\n"));
     for (const key of ["colour", "wings"]) {
       assert.equal(reports.filter((text) => text.includes(key)).length, 1, reports.join("\n"));
     }

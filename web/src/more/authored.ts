@@ -5,6 +5,7 @@
 import type { LayerRun, ModelObject } from "../contract.js";
 import type { AuthorModel } from "../more.js";
 import { report } from "../nodes.js";
+import { KEYS } from "../request-text.js";
 
 /** What a model as runs of layers may say. */
 const MODEL_KEYS: Record<keyof ModelObject | "id" | "fields", true> = {
@@ -65,6 +66,9 @@ function asAuthorModel(given: unknown, position: number): AuthorModel | undefine
     for (const run of one.layers) reportUnknown(run, RUN_KEYS, "a run of layers");
     return { id, name, model: { ...(one as unknown as ModelObject), name } };
   }
+  // No config has a request's keys.
+  const key = KEYS.find((key) => key !== "config" && one.model_type === undefined && Object.hasOwn(one, key));
+  if (key) report(`JSON in a tag is for models; ${key} is an attribute`);
   return { id, name, config: (one.config as object | string | undefined) ?? one };
 }
 

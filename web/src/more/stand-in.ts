@@ -16,7 +16,9 @@ function whyRefused(speech: Speech, error: Failure["error"], value: unknown, cat
   const { limits } = catalogue;
   const max = field === "gpus" ? limits.max_gpus : limits.max_context;
   // That fields contradict each other, or are too much together, is not said by what each of them accepts.
-  const lone = !["conflict", "not_divisible"].includes(code) && !(Number.isInteger(value) && Number(value) >= 1 && Number(value) <= max);
+  const lone =
+    !["conflict", "not_divisible"].includes(code) &&
+    !(Number.isInteger(value) && Number(value) >= 1 && Number(value) <= max);
   const keys = [`error.${field}.${code}`, ...(lone ? [`error.${field}`] : [])];
   const word = keys.find((one) => speech.has(one)) ?? "error.other";
   return speech.text(word, { field, message, value: quoted(value), max });
