@@ -124,6 +124,7 @@ export const ELEMENTS = [
       deployments: { type: "string", attribute: "deployments", text: "the deployments" },
       contexts: { type: "string", attribute: "contexts", text: "the context lengths" },
       auto: { type: "boolean", attribute: "auto", text: "whether it is filled at once" },
+      state: { type: "string", text: "the state as a link carries it" },
       run: { method: true, text: "fills the table" },
       ready: { type: "Promise<void>", readonly: true, text: "kept once the button works" },
     },

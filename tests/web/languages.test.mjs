@@ -223,6 +223,25 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.ok(labels.exact < labels.label, "the number stands at the end of its slider");
     });
 
+    it("runs time from the right where the language does, chart and slider alike", async () => {
+      await open("/arabic-lesson.html");
+      await page.evaluate(() => {
+        const paging = document.querySelector("kv-paging");
+        paging.setAttribute("step", "100");
+        paging.scrollIntoView();
+      });
+      await speaks(page, words("ar-play")["paging.long-prompts"], "kv-paging");
+      const right = await until("the chart", () =>
+        page.evaluate(() => {
+          const { shadowRoot: root } = document.querySelector("kv-paging");
+          const chart = root.querySelector(".chart")?.getBoundingClientRect();
+          const now = root.querySelector(".now")?.getBoundingClientRect();
+          return now?.height > 0 && (now.left - chart.left) / chart.width;
+        }),
+      );
+      assert.ok(right > 0.75 && right < 1, `the step stands at ${right} of the chart's width`);
+    });
+
     it("keeps words from right to left in order in selectors and products", async () => {
       await open("/arabic-lesson.html");
       for (const [tag, text] of [

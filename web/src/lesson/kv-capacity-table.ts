@@ -17,7 +17,6 @@ const DEPLOYMENTS = "model=llama-3-8b; model=llama-3-70b gpus=4";
 const CONTEXTS = "1024 2048 4096 8192 16384 32768 65536 131072";
 /** The context that the line on grouped queries counts at, when the table has it. */
 const USUAL_CONTEXT = 8192;
-const OWN = ["deployments", "contexts", "auto"];
 const SPOKEN_AS_TEXT = ["model", "weights", "kv", "gpu", "engine"];
 
 function requestOf(text: string): Request {
@@ -50,7 +49,7 @@ interface Shown {
 }
 
 export class KvCapacityTable extends HTMLElement {
-  static observedAttributes: string[] = OWN;
+  static observedAttributes: string[] = ["deployments", "contexts", "auto"];
 
   readonly #root: ShadowRoot;
   #kernel: Kernel | null = null;
@@ -103,17 +102,19 @@ export class KvCapacityTable extends HTMLElement {
 
   /** The state as a link carries it. */
   get state(): string {
-    const given = OWN.flatMap((key) => (this.hasAttribute(key) ? [[key, this.getAttribute(key) ?? ""]] : []));
+    const given = KvCapacityTable.observedAttributes.flatMap((key) =>
+      this.hasAttribute(key) ? [[key, this.getAttribute(key) ?? ""]] : [],
+    );
     return `${new URLSearchParams(given)}`;
   }
 
   set state(state: string) {
     const given = new URLSearchParams(state);
-    for (const key of OWN) mark(this, key, given.get(key));
+    for (const key of KvCapacityTable.observedAttributes) mark(this, key, given.get(key));
   }
 
   connectedCallback(): void {
-    for (const key of [...OWN, "state"]) {
+    for (const key of [...KvCapacityTable.observedAttributes, "state"]) {
       if (!Object.hasOwn(this, key)) continue;
       const self = this as unknown as Record<string, unknown>;
       const value = self[key];
