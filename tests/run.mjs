@@ -163,8 +163,26 @@ function run({ name, command, count, quiet }) {
     console.log(
       `== ${name}: ${result.passed} passed, ${result.failed} failed, ${result.skipped} skipped in ${seconds} s`,
     );
-    return result;
+    return { ...result, output };
   });
+}
+
+/** What WebKit's driver says when its browser is gone, which takes all further tests of a file with it. */
+const CRASH = "session deleted because of page crash or hang";
+
+/**
+ * Runs a suite. Where a browser crashed, the files that failed are run once more, and what they say then counts: a page
+ * that brings a browser down does so twice.
+ */
+async function runTwiceAtMost(suite) {
+  const first = await run(suite);
+  if (first.failed === 0 || !first.output.includes(CRASH)) return first;
+  const files = new Set([...first.output.matchAll(/^test at (\S+\.test\.mjs):/gm)].map(([, file]) => file));
+  if (files.size === 0) return first;
+  console.log(`A browser crashed. Once more: ${[...files].join(", ")}`);
+  const command = [...suite.command.filter((word) => !word.endsWith(".test.mjs")), ...files];
+  const { failed } = await run({ ...suite, command });
+  return { ...first, passed: first.passed + Math.max(0, first.failed - failed), failed };
 }
 
 await runMain(async () => {
@@ -178,7 +196,7 @@ await runMain(async () => {
   const broken = new Set();
   for (const suite of suites.filter(({ name }) => names.length === 0 || names.includes(name))) {
     if (broken.has(suite.needs)) console.log(`\n== ${suite.name}: not run, since "${suite.needs}" failed`);
-    const result = broken.has(suite.needs) ? { passed: 0, failed: 1, skipped: 0 } : await run(suite);
+    const result = broken.has(suite.needs) ? { passed: 0, failed: 1, skipped: 0 } : await runTwiceAtMost(suite);
     if (result.failed > 0) broken.add(suite.name);
     for (const key of Object.keys(total)) total[key] += result[key];
   }
