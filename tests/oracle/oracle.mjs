@@ -208,7 +208,8 @@ const engines = {
       reserved,
       pool: pool * gpus,
       blocks,
-      tokens: (blocks * length) / perRequest,
+      // Python's floats there, which lose a token here and there.
+      tokens: BigInt(Math.trunc((Number(blocks) / Number(perRequest)) * Number(length))),
       sequences: (blocks / perRequest) * copies,
     });
     if (
