@@ -104,16 +104,18 @@ enum class LatentCache : unsigned char { heads, latent_and_value, latent };
 
 /// The rules of one build with its flags.
 struct Build {
-  LatentCache latent = LatentCache::latent;
-  bool windows_full = false;      ///< window layers keep every token,
-  bool one_cache = false;         ///< in the cache of the full layers
-  bool unified = false;           ///< one stream holds all sequences
-  bool value_beside_key = false;  ///< a layer whose K serves as V stores the row twice
-  u64 pad = 256;                  ///< cells of a stream
-  u64 window_pad = 256;
-  u64 in_flight = 0;  ///< tokens that a window cache holds beside its windows
-  u64 state_copies = 1;
+  LatentCache latent;
+  bool windows_full;      ///< window layers keep every token,
+  bool one_cache;         ///< in the cache of the full layers
+  bool unified;           ///< one stream holds all sequences
+  bool value_beside_key;  ///< a layer whose K serves as V stores the row twice
+  u64 pad;                ///< cells of a stream are a multiple of it
+  u64 window_pad;
+  u64 in_flight;  ///< tokens that a window cache holds beside its windows
+  u64 state_copies;
 };
+
+bool is_window(const LayerRun& run) { return run.kind == LayerKind::window || run.kind == LayerKind::chunked; }
 
 Build build_of(const EngineInput& in) {
   const Options& options = in.options;
@@ -121,67 +123,68 @@ Build build_of(const EngineInput& in) {
   const auto since = [&](u64 build) {
     return !options.given("version") || options.whole("version") >= build * 1'000'000;
   };
-  const bool flash = options.given("flash_attn") && options.truth("flash_attn");
-  Build build;
+  const bool flash = options.truth("flash_attn");
 
   // Windows have caches of their own since pull request 13194 (20 May 2025); a build before 13833 (31 May 2025) kept
   // n_batch tokens beside the window. A model without a full layer is read as one without windows: the GGUF of
   // Mistral 7B v0.1, Phi-3 or StarCoder2 carries none that llama.cpp uses.
-  const auto windowed = [](const LayerRun& run) {
-    return run.kind == LayerKind::window || run.kind == LayerKind::chunked;
-  };
-  const auto other = [&](const LayerRun& run) {
-    return !windowed(run) && run.kind != LayerKind::shared && run.kind != LayerKind::none;
+  const auto other = [](const LayerRun& run) {
+    return !is_window(run) && run.kind != LayerKind::shared && run.kind != LayerKind::none;
   };
   const auto& runs = in.model.layers;
-  build.one_cache = fork || !since(5430) || std::ranges::none_of(runs, other);
-  build.windows_full = build.one_cache || options.truth("swa_full");
-  build.in_flight = options.whole("n_ubatch");
-  if (options.given("n_batch")) build.in_flight = std::min(build.in_flight, options.whole("n_batch"));
-  if (!since(5554)) build.in_flight = options.whole("n_batch");
-
-  build.unified = options.given("kv_unified") ? options.truth("kv_unified") : fork || !since(6040);
+  const bool one_cache = fork || !since(5430) || std::ranges::none_of(runs, other);
+  u64 in_flight = options.whole("n_ubatch");
+  if (options.given("n_batch")) in_flight = std::min(in_flight, options.whole("n_batch"));
+  if (!since(5554)) in_flight = options.whole("n_batch");
 
   // The context is a multiple of 32, of 256 under flash attention (7257) and in every build since b6980 (17046).
   const bool rounds_to_256 = flash || (since(6980) && !fork);
-  build.pad = rounds_to_256 ? 256 : 32;
-  build.window_pad = options.given("flash_attn") && !flash && !since(6980) ? 32 : 256;
+  const bool off = options.given("flash_attn") && !flash;
 
   // Heads until pull request 12801 (15 April 2025); a second V beside the latent until 19067 (25 January 2026).
+  LatentCache latent = LatentCache::latent;
   if (options.given("mla_attn")) {
     const u64 mode = options.whole("mla_attn");
-    build.latent = mode == 0                       ? LatentCache::heads
-                   : mode == 1 && !(fork && flash) ? LatentCache::latent_and_value
-                                                   : LatentCache::latent;
+    latent = mode == 0                       ? LatentCache::heads
+             : mode == 1 && !(fork && flash) ? LatentCache::latent_and_value
+                                             : LatentCache::latent;
   } else if (!fork && !since(5140)) {
-    build.latent = LatentCache::heads;
+    latent = LatentCache::heads;
   } else if (!fork && !since(7830)) {
-    build.latent = LatentCache::latent_and_value;
+    latent = LatentCache::latent_and_value;
   }
 
   // Rows beside compressed ones (DeepSeek V4) are latent rows of one head; elsewhere V is written out (Gemma 4).
-  build.value_beside_key = std::ranges::none_of(runs, [](const LayerRun& run) { return run.latent_width != 0; });
-  build.state_copies = 1 + options.whole("n_rs_seq");
-  return build;
+  const auto is_latent = [](const LayerRun& run) { return run.latent_width != 0; };
+  return {.latent = latent,
+          .windows_full = one_cache || options.truth("swa_full"),
+          .one_cache = one_cache,
+          .unified = options.given("kv_unified") ? options.truth("kv_unified") : fork || !since(6040),
+          .value_beside_key = std::ranges::none_of(runs, is_latent),
+          .pad = rounds_to_256 ? u64{256} : 32,
+          .window_pad = off && !since(6980) ? u64{32} : 256,
+          .in_flight = in_flight,
+          .state_copies = 1 + options.whole("n_rs_seq")};
 }
 
 constexpr Wide pad_to(Wide value, Wide unit) noexcept { return ceil_div(value, unit) * unit; }
 
+constexpr u64 kStateBytes = 4;  ///< of each value: always fp32 (src/llama-model.cpp, create_memory)
+
 /// One layer's cache in one stream.
 struct LayerCache {
   Label name = "";
-  Wide cells = 0;
+  Wide cells;
   Wide k_row = 0;
   Wide v_row = 0;
-  Wide indexer_row = 0;
+  Wide indexer_row;
   Wide state = 0;  ///< bytes of all sequences' recurrent states, convolution included
-  Wide conv = 0;
   [[nodiscard]] Wide bytes() const noexcept { return cells * (k_row + v_row + indexer_row) + state; }
 };
 
 /// `tokens` cells for full layers, shared by `sequences`.
 LayerCache cache_of(const LayerRun& run, CacheFormats kv, const Build& build, Wide tokens, Wide sequences) {
-  LayerCache cache;
+  LayerCache cache{.cells = tokens, .indexer_row = kv.k->bytes_of(run.indexer_width)};
   const auto rows = [&](Wide heads, Wide key_width, Wide value_width) {
     cache.k_row = kv.k->bytes_of(heads * key_width);
     const Wide stored = value_width == 0 && build.value_beside_key ? key_width : value_width;
@@ -195,7 +198,6 @@ LayerCache cache_of(const LayerRun& run, CacheFormats kv, const Build& build, Wi
     cache.k_row = kv.k->bytes_of(run.latent_width);
     if (build.latent == LatentCache::latent_and_value) cache.v_row = kv.v->bytes_of(run.latent_value_width);
   };
-  cache.cells = tokens;
   switch (run.kind) {
     case LayerKind::full:
       cache.name = "full";
@@ -228,16 +230,13 @@ LayerCache cache_of(const LayerRun& run, CacheFormats kv, const Build& build, Wi
       cache.cells = run.source_tokens * sequences;
       break;
     case LayerKind::recurrent:
-      // Always fp32 (src/llama-model.cpp, create_memory).
       cache.name = "recurrent";
       cache.cells = sequences * build.state_copies;
-      cache.conv = cache.cells * run.conv_values * 4;
-      cache.state = cache.cells * run.state_values * 4 + cache.conv;
+      cache.state = cache.cells * (run.state_values + run.conv_values) * kStateBytes;
       break;
     case LayerKind::shared:
-    case LayerKind::none: cache.cells = 0; break;
+    case LayerKind::none: break;
   }
-  if (run.indexer_width != 0) cache.indexer_row = kv.k->bytes_of(run.indexer_width);
   return cache;
 }
 
@@ -274,7 +273,7 @@ std::vector<CachePool> list_caches(std::span<const LayerRun> runs, CacheFormats 
       CachePool& states = pool_of(cache.name, cache.cells * streams, 1);
       states.layers += run.count;
       states.state_bytes += Wide{run.count} * streams * cache.state;
-      states.conv_bytes += Wide{run.count} * streams * cache.conv;
+      states.conv_bytes += Wide{run.count} * streams * cache.cells * run.conv_values * kStateBytes;
       continue;
     }
     CachePool& pool = pool_of(cache.name, cache.cells, streams);
@@ -311,8 +310,7 @@ std::vector<MemoryPart> gaps_of(std::span<const LayerRun> runs, CacheFormats kv,
     const Wide row = cache.k_row + cache.v_row + cache.indexer_row;
     const Wide kept = rows_kept(run, context);
     const Wide spare = run.count * (cache.cells - kept) * row;
-    const bool windowed = run.kind == LayerKind::window || run.kind == LayerKind::chunked;
-    (windowed ? build.windows_full ? full_length : in_flight : padding).bytes += spare;
+    (is_window(run) ? build.windows_full ? full_length : in_flight : padding).bytes += spare;
     const bool expanded = run.kind == LayerKind::latent && build.latent == LatentCache::heads;
     (expanded ? heads : values).bytes += run.count * (kept * row - written);
   }
@@ -352,13 +350,12 @@ MemoryPart compute_buffer(const EngineInput& in, const Build& build, Wide cells)
   return part;
 }
 
-/// The largest n of which need(n) is within `room`.
+/// The largest n of which need(n) is within `room`; it grows by at least a byte with each.
 template <class Need>
 Wide most_that_fit(Wide room, Need need) {
-  if (need(1) > room) return 0;
-  Wide low = 1;
-  Wide high = 2;
-  while (high <= kMaxExact && need(high) <= room) {
+  Wide low = 0;
+  Wide high = 1;
+  while (need(high) <= room) {
     low = high;
     high *= 2;
   }
@@ -453,11 +450,10 @@ Result<Reservation> reserve(const EngineInput& in) {
     const Wide weights = ceil_div(Wide{in.weight_bytes_per_gpu.count} * on_gpus, Wide{layers});
     const MemoryPart buffer = compute_buffer(in, build, cells);
     if (const auto exact = to_bytes(buffer.high, "options.n_ubatch"); !exact) return std::unexpected(exact.error());
-    const auto room = [&](Wide taken) { return memory > weights + taken ? memory - weights - taken : Wide{0}; };
     out.weights_fit = weights + buffer.bytes <= memory;
-    out.pool_bytes_per_gpu = room(buffer.bytes);
-    out.pool_low_per_gpu = room(buffer.high);
-    out.pool_high_per_gpu = room(buffer.low);
+    out.pool_bytes_per_gpu = less(memory, weights + buffer.bytes);
+    out.pool_low_per_gpu = less(memory, weights + buffer.high);
+    out.pool_high_per_gpu = less(memory, weights + buffer.low);
     out.pool_confidence = Confidence::estimate;
     out.parts.push_back(buffer);
     if (in.weight_bytes && on_gpus < layers) {
@@ -479,7 +475,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   out.sequences_high = fits(out.pool_high_per_gpu) * copies;
   // Between whole conversations the next one's share of its own cost counts.
   const Wide taken = count == 0 ? 0 : need(count);
-  out.concurrency_den = std::max<Wide>(need(count + 1) - taken, 1);
+  out.concurrency_den = need(count + 1) - taken;
   out.concurrency_num =
       out.weights_fit ? (count * out.concurrency_den + (out.pool_bytes_per_gpu - taken)) * copies : Wide{0};
 
@@ -509,10 +505,7 @@ Result<Reservation> reserve(const EngineInput& in) {
     step.rounded_down = true;
   }
 
-  const auto windowed = [](const LayerRun& run) {
-    return run.kind == LayerKind::window || run.kind == LayerKind::chunked;
-  };
-  if (build.windows_full && std::ranges::any_of(merged, windowed)) out.notes.push_back({"windows_stored_full", {}});
+  if (build.windows_full && std::ranges::any_of(merged, is_window)) out.notes.push_back({"windows_stored_full", {}});
   if (std::ranges::any_of(merged, [](const LayerRun& run) { return run.kind == LayerKind::latent; })) {
     if (build.latent == LatentCache::heads) out.notes.push_back({"latent_stored_as_heads", {}});
     if (build.latent == LatentCache::latent_and_value) out.notes.push_back({"latent_stored_twice", {}});

@@ -121,14 +121,14 @@ constexpr std::array kOptions = {
                .source = "a known pool on each GPU"},
 };
 
-bool since(const Options& options, u64 major, u64 minor, u64 patch) {
-  return !options.given("version") || options.whole("version") >= (major * 1000 + minor) * 1000 + patch;
+/// Release 0.minor.patch or a later one.
+bool since(const Options& options, u64 minor, u64 patch) {
+  return !options.given("version") || options.whole("version") >= minor * 1000 + patch;
 }
 
 /// Sizes that SGLang chooses by a GPU's memory (pull request 10975).
 struct GraphSizes {
-  u64 chunked_prefill = 0;
-  u64 graph_batch = 0;
+  u64 chunked_prefill, graph_batch;
 };
 GraphSizes graph_sizes(u64 memory_mib, u64 tensor_parallel) {
   const bool narrow = tensor_parallel < 4;
@@ -152,14 +152,35 @@ u64 piecewise_graphs(u64 largest) {
   return count;
 }
 
+/// MiB that are kept from weights and cache, since 0.4.7.
+u64 kept_mib(const EngineInput& in, u64 memory_mib) {
+  const u64 tensor = in.deployment.tensor_parallel;
+  const u64 parallel = tensor * in.deployment.pipeline_parallel;
+  if (!since(in.options, 5, 3)) {
+    // Pull request 7054.
+    if (memory_mib < 35 * 1024) return 2867 + parallel * 1024 / 10;
+    if (memory_mib < 90 * 1024) return 9728 + parallel * 512;
+    return memory_mib < 160 * 1024 ? 12288 + parallel * 512 : 32768;
+  }
+  GraphSizes sizes = graph_sizes(memory_mib, tensor);
+  if (in.options.given("chunked_prefill_size")) sizes.chunked_prefill = in.options.whole("chunked_prefill_size");
+  if (in.options.given("cuda_graph_max_bs")) sizes.graph_batch = in.options.whole("cuda_graph_max_bs");
+  u64 kept = 512 + std::max<u64>(sizes.chunked_prefill, 2048) * 3 / 2 + sizes.graph_batch * 2 + parallel * 128;
+  if (since(in.options, 5, 10)) {
+    const auto latent = [](const LayerRun& run) { return run.latent_width != 0; };
+    kept += 8 * piecewise_graphs(std::ranges::any_of(in.model.layers, latent) ? 2048 : sizes.chunked_prefill);
+  }
+  return memory_mib > 60 * 1024 ? std::max<u64>(kept, 10 * 1024) : kept;
+}
+
 /// --mem-fraction-static where it is not given. Memory as the driver states it; the cut for vision models, which
 /// depends on their towers, is left out.
 Fraction default_fraction(const EngineInput& in) {
   const Deployment& on = in.deployment;
   const u64 tensor = on.tensor_parallel;
-  if (!since(in.options, 0, 4, 7)) {
+  if (!since(in.options, 4, 7)) {
     const u64 percent = tensor >= 16  ? 79
-                        : tensor >= 8 ? since(in.options, 0, 4, 0) ? 81 : 83
+                        : tensor >= 8 ? since(in.options, 4, 0) ? 81 : 83
                         : tensor >= 4 ? 85
                         : tensor >= 2 ? 87
                                       : 88;
@@ -167,39 +188,15 @@ Fraction default_fraction(const EngineInput& in) {
   }
   const u64 driver = on.gpu != nullptr ? on.gpu->driver_mib : 0;
   const u64 memory = std::max<u64>(driver != 0 ? driver : on.memory(false).bytes.count / kMiB, 1);
-  const u64 parallel = tensor * on.pipeline_parallel;
-  u64 kept = 0;  // MiB
-  if (!since(in.options, 0, 5, 3)) {
-    // Pull request 7054.
-    if (memory < 35 * 1024) {
-      kept = 2867 + parallel * 1024 / 10;
-    } else if (memory < 90 * 1024) {
-      kept = 9728 + parallel * 512;
-    } else if (memory < 160 * 1024) {
-      kept = 12288 + parallel * 512;
-    } else {
-      kept = 32768;
-    }
-  } else {
-    GraphSizes sizes = graph_sizes(memory, tensor);
-    if (in.options.given("chunked_prefill_size")) sizes.chunked_prefill = in.options.whole("chunked_prefill_size");
-    if (in.options.given("cuda_graph_max_bs")) sizes.graph_batch = in.options.whole("cuda_graph_max_bs");
-    kept = 512 + std::max<u64>(sizes.chunked_prefill, 2048) * 3 / 2 + sizes.graph_batch * 2 + parallel * 128;
-    if (since(in.options, 0, 5, 10)) {
-      const auto latent = [](const LayerRun& run) { return run.latent_width != 0; };
-      kept += 8 * piecewise_graphs(std::ranges::any_of(in.model.layers, latent) ? 2048 : sizes.chunked_prefill);
-    }
-    if (memory > 60 * 1024) kept = std::max<u64>(kept, 10 * 1024);
-  }
-  const u64 left = memory > kept ? memory - kept : 0;
+  const u64 left = memory - std::min(memory, kept_mib(in, memory));
   return {(left * 1000 + memory / 2) / memory * 1'000'000};
 }
 
 /// Models that read images got less, whatever share was asked for, until the cut became a matter of the default alone
 /// (model_runner.py; pull request 6881).
 Fraction share_of_cut(const EngineInput& in, Fraction share) {
-  if (!in.model.multimodal || since(in.options, 0, 4, 9)) return share;
-  return {share.billionths / 100 * (since(in.options, 0, 4, 5) ? 90 : 95)};
+  if (!in.model.multimodal || since(in.options, 4, 9)) return share;
+  return {share.billionths / 100 * (since(in.options, 4, 5) ? 90 : 95)};
 }
 
 /// Rows of one layer on one GPU. A layer whose K serves as V stores both (Gemma 4), unless the model's rows are latent.
@@ -227,7 +224,7 @@ class Pools {
     const bool has_full = std::ranges::any_of(
         runs_, [&](const LayerRun& run) { return !is_window(run) && stored_row(in_, run).sum() != 0; });
     const bool off = in.options.given("disable_hybrid_swa_memory") ? in.options.truth("disable_hybrid_swa_memory")
-                                                                   : !since(in.options, 0, 4, 10);
+                                                                   : !since(in.options, 4, 10);
     own_windows_ = has_full && !off;
     for (const auto& run : runs_) {
       const Wide row = run.count * stored_row(in_, run).sum();
@@ -263,8 +260,7 @@ class Pools {
 
   /// Slots of a conversation in a window pool: rows that left the window are freed by pages.
   [[nodiscard]] Wide window_slots(const LayerRun& run) const noexcept {
-    const Wide kept = run.window_tokens < in_.context.count ? Wide{run.window_tokens} + page_ : in_.context.count;
-    return up_to_page(std::min<Wide>(kept, in_.context.count));
+    return up_to_page(std::min<Wide>(Wide{run.window_tokens} + page_, in_.context.count));
   }
 
   /// Allocations that the pools are made of: K and V of each layer have one each.
@@ -281,16 +277,13 @@ class Pools {
   const EngineInput& in_;
   std::vector<LayerRun> runs_;
   u64 page_;
-  bool own_windows_ = false;
+  bool own_windows_;
   Cells cells_;
 };
 
 /// How many slots the pools have.
 struct Slots {
-  Wide tokens = 0;
-  Wide window = 0;
-  Wide states = 0;
-  Wide requests = 0;
+  Wide tokens, window, states, requests;
 };
 
 Wide default_requests(Wide tokens, Tokens context) {
@@ -305,14 +298,14 @@ Wide requests_for(const EngineInput& in, Wide tokens) {
 /// The table of each request's slots: four bytes for every position of the context.
 Wide request_table(const EngineInput& in, Wide requests) { return requests * (in.context.count + 4) * 4; }
 
-/// Window slots beside `tokens` full ones.
-Wide window_beside(const EngineInput& in, const Pools& pools, Wide tokens) {
-  return pools.cells().window == 0 ? 0 : in.options.fraction("swa_full_tokens_ratio").of(tokens);
+/// Window slots beside `tokens` full ones, where windows have slots.
+Wide window_beside(const EngineInput& in, Wide tokens) {
+  return in.options.fraction("swa_full_tokens_ratio").of(tokens);
 }
 
 /// States first, then tokens from the rest; full and window slots share it by their ratio.
 Slots slots_in(const EngineInput& in, const Pools& pools, Wide room) {
-  Slots slots;
+  Slots slots{};
   const Cells& cells = pools.cells();
   const Options& options = in.options;
   if (cells.state != 0) {
@@ -326,8 +319,7 @@ Slots slots_in(const EngineInput& in, const Pools& pools, Wide room) {
       const Wide ratio = options.fraction("mamba_full_memory_ratio").billionths;
       slots.states = room * ratio / (Fraction::kOne + ratio) / cells.state;
     }
-    const Wide taken = slots.states * cells.state;
-    room = room > taken ? room - taken : 0;
+    room = less(room, slots.states * cells.state);
   }
   if (cells.full != 0) {
     const Wide whole = (cells.full + cells.window) * Fraction::kOne;
@@ -336,8 +328,8 @@ Slots slots_in(const EngineInput& in, const Pools& pools, Wide room) {
     Wide tokens = pools.to_page(room / (cells.full + cells.window));
     if (options.given("max_total_tokens"))
       tokens = std::min<Wide>(tokens, pools.to_page(options.whole("max_total_tokens")));
-    if (cells.window != 0) tokens = tokens * whole / share;
-    slots.window = pools.to_page(window_beside(in, pools, tokens));
+    tokens = tokens * whole / share;
+    slots.window = pools.to_page(window_beside(in, tokens));
     slots.tokens = pools.to_page(tokens);
   }
   slots.requests = requests_for(in, slots.tokens);
@@ -353,49 +345,43 @@ Slots slots_of_drop(const EngineInput& in, const Pools& pools, Wide drop) {
   Slots slots = slots_in(in, pools, drop);
   const Cells& cells = pools.cells();
   if (cells.full == 0) return slots;
-  const Wide other = (cells.state == 0 ? 0 : (slots.states + 1) * cells.state) + pools.buffers() * kMiB;
+  const Wide other = (slots.states + 1) * cells.state + pools.buffers() * kMiB;
   const auto need = [&](Wide tokens) {
-    return (tokens + pools.page()) * cells.full + (window_beside(in, pools, tokens) + pools.page()) * cells.window +
-           other + request_table(in, requests_for(in, tokens));
+    return (tokens + pools.page()) * cells.full + (window_beside(in, tokens) + pools.page()) * cells.window + other +
+           request_table(in, requests_for(in, tokens));
   };
   Wide low = 0;
-  Wide high = drop / cells.full + 1;
+  Wide high = drop;
   while (high - low > 1) {
     const Wide middle = low + (high - low) / 2;
     (need(middle) <= drop ? low : high) = middle;
   }
   slots.tokens = pools.to_page(low);
-  slots.window = pools.to_page(window_beside(in, pools, low));
+  slots.window = pools.to_page(window_beside(in, low));
   slots.requests = requests_for(in, slots.tokens);
   return slots;
 }
 
 struct Ratio {
-  Wide num = 0;
-  Wide den = 1;
+  Wide num, den;
 };
 
 /// What the pools hold of conversations of `context` tokens, and which pool runs out first.
 struct Capacity {
   Ratio ratio;
-  Label limit = "full";
+  Label limit;
 };
 
 Capacity capacity_of(const EngineInput& in, const Pools& pools, const Slots& slots) {
-  Capacity least;
-  bool any = false;
+  Capacity least{{slots.requests, 1}, "max_running_requests"};
   const auto consider = [&](Label limit, Wide num, Wide den) {
-    if (den == 0) return;
-    if (any && num * least.ratio.den >= least.ratio.num * den) return;
-    least = {{num, den}, limit};
-    any = true;
+    if (num * least.ratio.den <= least.ratio.num * den) least = {{num, den}, limit};
   };
-  if (pools.cells().full != 0) consider("full", slots.tokens, pools.up_to_page(in.context.count));
+  if (pools.cells().state != 0) consider("recurrent", slots.states, in.options.truth("disable_radix_cache") ? 1 : 3);
   for (const auto& run : pools.runs()) {
     if (pools.in_window_pool(run)) consider("window", slots.window, pools.window_slots(run));
   }
-  if (pools.cells().state != 0) consider("recurrent", slots.states, in.options.truth("disable_radix_cache") ? 1 : 3);
-  consider("max_running_requests", slots.requests, 1);
+  if (pools.cells().full != 0) consider("full", slots.tokens, pools.up_to_page(in.context.count));
   return least;
 }
 
@@ -455,8 +441,8 @@ void reserve_sequence(const EngineInput& in, const Pools& all, Reservation& out)
       Wide slots = all.up_to_page(in.context.count);
       if (all.in_window_pool(run)) slots = all.window_slots(run);
       if (run.kind == LayerKind::compressed) slots = ceil_div<Wide>(slots, run.tokens_per_entry);
-      reserved = row == 0 ? 0 : count * slots * row;
-      const Wide spare = row == 0 ? 0 : count * (slots - kept) * row;
+      reserved = count * slots * row;
+      const Wide spare = count * (slots - kept) * row;
       MemoryPart& cause = !is_window(run) ? blocks : all.in_window_pool(run) ? in_flight : full_length;
       cause.bytes += spare * ranks;
       values.bytes += (reserved - spare - written) * ranks;
@@ -474,32 +460,22 @@ void reserve_sequence(const EngineInput& in, const Pools& all, Reservation& out)
 
 /// Free memory before and after the weights are loaded, on the poorest GPU.
 struct Free {
-  Wide before = 0;
-  Wide after = 0;
-  bool known = false;
+  Wide before, after;
+  bool known;
 };
 
 Free free_memory(const EngineInput& in, Wide context_bytes, Wide loading_bytes) {
   const Options& options = in.options;
   const Wide weights = in.weight_bytes_per_gpu.count;
-  Free free;
+  const bool after_known = options.given("avail_after_load_bytes");
+  const Wide after = options.whole("avail_after_load_bytes");
   if (options.given("avail_before_load_bytes")) {
-    free.known = true;
-    free.before = options.whole("avail_before_load_bytes");
-  } else if (options.given("avail_after_load_bytes")) {
-    free.known = true;
-    free.before = options.whole("avail_after_load_bytes") + weights;
-  } else {
-    const Wide memory = in.deployment.memory(false).bytes.count;
-    free.before = memory > context_bytes ? memory - context_bytes : 0;
+    const Wide before = options.whole("avail_before_load_bytes");
+    return {before, after_known ? after : less(before, weights), true};
   }
-  if (options.given("avail_after_load_bytes")) {
-    free.after = options.whole("avail_after_load_bytes");
-  } else {
-    const Wide loaded = weights + (free.known ? Wide{0} : loading_bytes);
-    free.after = free.before > loaded ? free.before - loaded : 0;
-  }
-  return free;
+  if (after_known) return {after + weights, after, true};
+  const Wide before = less(in.deployment.memory(false).bytes.count, context_bytes);
+  return {before, less(before, weights + loading_bytes), false};
 }
 
 Result<Reservation> reserve(const EngineInput& in) {
@@ -517,8 +493,7 @@ Result<Reservation> reserve(const EngineInput& in) {
 
   const auto pool_with = [&](Wide context_bytes, Wide loading_bytes, Fraction share) {
     const Free free = free_memory(in, context_bytes, loading_bytes);
-    const Wide kept = free.before - share.of(free.before);
-    return free.after > kept ? free.after - kept : Wide{0};
+    return less(free.after, free.before - share.of(free.before));
   };
   const bool known = options.given("kv_memory_bytes");
   const bool drop_known = options.given("avail_pool_end_bytes") && options.given("avail_after_load_bytes");
@@ -537,7 +512,7 @@ Result<Reservation> reserve(const EngineInput& in) {
     }
     slots = low_slots = high_slots = slots_of_drop(in, pools, after - end);
     const Wide table = request_table(in, slots.requests);
-    out.pool_bytes_per_gpu = after - end > table ? after - end - table : 0;
+    out.pool_bytes_per_gpu = less(after - end, table);
     out.pool_low_per_gpu = out.pool_high_per_gpu = out.pool_bytes_per_gpu;
   } else {
     if (options.given("avail_before_load_bytes") && options.given("avail_after_load_bytes") &&
@@ -555,7 +530,7 @@ Result<Reservation> reserve(const EngineInput& in) {
     const Estimate context = sglang_context(peak);
     const Estimate loading = sglang_loading(peak);
     const Free free = free_memory(in, context.bytes, loading.bytes);
-    out.weights_fit = free.after > 0 && free.after > free.before - share.of(free.before);
+    out.weights_fit = free.after > free.before - share.of(free.before);
     out.pool_bytes_per_gpu = pool_with(context.bytes, loading.bytes, share);
     out.pool_low_per_gpu = pool_with(context.high, loading.high, share);
     out.pool_high_per_gpu = pool_with(context.low, loading.low, share);

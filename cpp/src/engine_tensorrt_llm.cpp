@@ -131,9 +131,7 @@ Result<Reservation> reserve(const EngineInput& in) {
                          .tensor_parallel = in.deployment.tensor_parallel};
     const Estimate runtime = tensorrt_llm_runtime(peak);
     const Wide weights = in.weight_bytes_per_gpu.count;
-    const auto pool = [&](Wide total, Wide beside) {
-      return total > weights + beside ? share.of(total - weights - beside) : Wide{0};
-    };
+    const auto pool = [&](Wide total, Wide beside) { return share.of(less(total, weights + beside)); };
     out.weights_fit = memory > weights;
     out.parts.push_back({"runtime", runtime.bytes, runtime.low, runtime.high, Confidence::estimate});
     out.pool_bytes_per_gpu = pool(memory, runtime.bytes);

@@ -9,7 +9,7 @@
 namespace kvcap {
 namespace {
 
-constexpr u64 version_of(u64 first, u64 second) { return first * 1'000'000 + second * 1'000; }
+consteval u64 version_of(u64 first, u64 second) { return first * 1'000'000 + second * 1'000; }
 
 constexpr u64 kGroups = version_of(0, 9);            ///< hybrid cache manager: windows hold a window (pull 17996)
 constexpr u64 kGraphsCounted = version_of(0, 21);    ///< graphs in the budget, utilisation 0.92 (pull 38284)
@@ -137,23 +137,23 @@ constexpr std::array kOptions = {
 
 /// Settings that depend on version and card.
 struct Setting {
-  u64 version = kNewest;
-  bool v1 = true;
-  u64 batched_tokens = 0;
-  u64 profiled_tokens = 0;  ///< tokens that the start-up profile runs
-  u64 max_num_seqs = 0;
-  u64 in_flight = 0;  ///< tokens scheduled but not settled
+  u64 version;
+  bool v1;
+  u64 batched_tokens;
+  u64 profiled_tokens;  ///< tokens that the start-up profile runs
+  u64 max_num_seqs;
+  u64 in_flight;  ///< tokens scheduled but not settled
   Fraction utilization;
-  u64 state_blocks = 1;  ///< blocks of one recurrent group, apart from mode "all"
-  bool state_per_block = false;
+  u64 state_blocks;  ///< blocks of one recurrent group, apart from mode "all"
+  bool state_per_block;
   [[nodiscard]] bool since(u64 other) const noexcept { return version >= other; }
   [[nodiscard]] bool grouped() const noexcept { return v1 && since(kGroups); }
 };
 
 Setting setting_of(const EngineInput& in) {
-  Setting out;
   const Options& options = in.options;
-  if (options.given("version")) out.version = options.whole("version");
+  Setting out{};
+  out.version = options.given("version") ? options.whole("version") : kNewest;
   const Bytes memory = in.deployment.memory(false).bytes;
   const bool large = memory.count >> 30 >= 70 && in.deployment.gpu_name.find("A100") == std::string::npos;
   out.v1 = options.given("use_v1") ? options.truth("use_v1") : out.since(version_of(0, 8));
@@ -188,13 +188,13 @@ Setting setting_of(const EngineInput& in) {
 /// Layers of one shape as the cache manager sees them.
 struct Shape {
   LayerRun run;
-  Wide state = 0;  ///< bytes of one layer's state, on one GPU
-  Wide token = 0;  ///< bytes of one token (or entry) in one layer, on one GPU
-  Wide block_tokens = 0;
-  Wide block = 0;        ///< bytes of one layer's share of a block that hold anything
-  Wide blocks = 0;       ///< of one group, for one conversation
-  Wide kept_tokens = 0;  ///< tokens that are kept, before they are rounded to blocks
-  u64 groups = 1;
+  Wide state;  ///< bytes of one layer's state, on one GPU
+  Wide token;  ///< bytes of one token (or entry) in one layer, on one GPU
+  Wide block_tokens;
+  Wide block;        ///< bytes of one layer's share of a block that hold anything
+  Wide blocks;       ///< of one group, for one conversation
+  Wide kept_tokens;  ///< tokens that are kept, before they are rounded to blocks
+  u64 groups;        ///< where layers are grouped
   [[nodiscard]] bool recurrent() const noexcept { return run.kind == LayerKind::recurrent; }
   [[nodiscard]] bool bounded() const noexcept {
     return run.kind == LayerKind::window || run.kind == LayerKind::chunked;
@@ -204,15 +204,15 @@ struct Shape {
 
 struct Layout {
   std::vector<Shape> shapes;
-  Wide page = 0;          ///< of one layer where all are unified; 0 where layers keep pages of their own
-  Wide block_bytes = 0;   ///< on the fullest GPU
-  bool packed = false;    ///< growing layers keep pages of their own, and windows take whole blocks of them
-  Wide packed_bytes = 0;  ///< of one such block, over all stages
-  u64 slots = 0;          ///< layers of a group on each stage, over all stages
-  u64 groups = 1;
-  Wide printed_block = 0;  ///< tokens
-  Wide blocks_per_sequence = 0;
-  Wide states_outside = 0;  ///< bytes of one conversation's states beside the blocks, over all stages, one GPU of each
+  Wide page;          ///< of one layer where all are unified; 0 where layers keep pages of their own
+  Wide block_bytes;   ///< on the fullest GPU
+  bool packed;        ///< growing layers keep pages of their own, and windows take whole blocks of them
+  Wide packed_bytes;  ///< of one such block, over all stages
+  u64 slots;          ///< layers of a group on each stage, over all stages
+  u64 groups;
+  Wide printed_block;  ///< tokens
+  Wide blocks_per_sequence;
+  Wide states_outside;  ///< bytes of one conversation's states beside the blocks, over all stages, one GPU of each
 };
 
 bool same_need(const Shape& a, const Shape& b) {
@@ -363,12 +363,13 @@ void lay_out_packed(Layout& out, const EngineInput& in, const Setting& setting, 
 }
 
 Result<Layout> lay_out(const EngineInput& in, const Setting& setting) {
-  Layout out;
+  Layout out{};
+  out.groups = 1;
   bool rows = false;
   bool compressed = false;
   for (const auto& run : merge_runs(in.model.layers)) {
     if (run.count == 0 || run.kind == LayerKind::shared || run.kind == LayerKind::none) continue;
-    Shape shape;
+    Shape shape{};
     shape.run = run;
     shape.state = state_of(run, in.deployment.tensor_parallel);
     shape.token = row_of(run, in.kv, in.deployment.tensor_parallel).sum();
@@ -487,9 +488,7 @@ void budget(const EngineInput& in, const Setting& setting, Wide states_outside, 
     const Wide slots = states_outside * setting.max_num_seqs;
     out.parts.push_back({"states", slots, slots, slots, Confidence::engine_rule});
   }
-  const Wide offloaded = Wide{in.options.whole("cpu_offload_gb")} << 30;
-  const Wide on_gpu = in.weight_bytes_per_gpu.count;
-  const Wide weights = on_gpu > offloaded ? on_gpu - offloaded : 0;
+  const Wide weights = less(in.weight_bytes_per_gpu.count, Wide{in.options.whole("cpu_offload_gb")} << 30);
   Wide taken = weights;
   Wide taken_low = weights;
   Wide taken_high = weights;
@@ -500,10 +499,7 @@ void budget(const EngineInput& in, const Setting& setting, Wide states_outside, 
     taken_high += part.high;
     out.pool_confidence = std::max(out.pool_confidence, part.confidence);
   }
-  const auto left = [&](Wide total, Wide without) {
-    const Wide usable = setting.utilization.of(total);
-    return usable > without ? usable - without : Wide{0};
-  };
+  const auto left = [&](Wide total, Wide without) { return less(setting.utilization.of(total), without); };
   out.weights_fit = left(memory.high, weights) != 0;
   out.pool_bytes_per_gpu = left(memory.low, taken);
   out.pool_low_per_gpu = left(memory.low, taken_high);

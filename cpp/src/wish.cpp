@@ -40,9 +40,9 @@ Wide bytes_of(const Request& request) {
 }
 
 struct Machines {
-  u64 each = 0;    ///< GPUs of one copy of the model
-  u64 copies = 1;  ///< copies side by side
-  Wide sequences = 0;
+  u64 each;    ///< GPUs of one copy of the model
+  u64 copies;  ///< copies side by side
+  Wide sequences;
 };
 
 /// The textbook pools any number of GPUs. Engines take splits that their rules allow, and as many copies as it needs.
@@ -72,7 +72,7 @@ std::optional<Machines> fewest_gpus(const Request& request, const std::optional<
 
 struct Fit {
   std::string_view format;
-  Wide sequences = 0;
+  Wide sequences;
 };
 
 std::optional<Fit> smaller_cache(const Request& request, const std::optional<WeightBytes>& weights, u64 wanted) {

@@ -326,3 +326,31 @@ TEST_CASE("the first kernel says that models as objects and configs are for the 
     CHECK(answer.words("error.code") == "unsupported");
   }
 }
+
+TEST_CASE("an option takes its least and its largest, and nothing beyond") {
+  const auto taken = [](const EngineRules& rules, std::string_view name, u64 value) {
+    const std::string text = R"({")" + std::string(name) + R"(":)" + std::to_string(value) + "}";
+    const auto object = json::Document::parse(text, "options", 1000);
+    REQUIRE(object);
+    const auto options = parse_options(rules.options, &object->root());
+    if (!options) {
+      CHECK(options.error().code == ErrorCode::out_of_range);
+      return false;
+    }
+    const std::string option(name);
+    CHECK((*options)[option.c_str()].present);
+    return options->given(option.c_str()) && options->whole(option.c_str()) == value;
+  };
+  for (const EngineRules* const rules :
+       {&textbook_rules(), &vllm_rules(), &sglang_rules(), &llama_cpp_rules(), &tensorrt_llm_rules()}) {
+    for (const OptionSpec& spec : rules->options) {
+      if (spec.kind != OptionKind::whole && spec.kind != OptionKind::bytes) continue;
+      CAPTURE(rules->name);
+      CAPTURE(spec.name);
+      CHECK(taken(*rules, spec.name, spec.min));
+      CHECK(taken(*rules, spec.name, spec.max));
+      if (spec.min > 0) CHECK_FALSE(taken(*rules, spec.name, spec.min - 1));
+      CHECK_FALSE(taken(*rules, spec.name, spec.max + 1));
+    }
+  }
+}

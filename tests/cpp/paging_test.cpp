@@ -158,6 +158,169 @@ TEST_CASE("without a common page sharing is plain paging") {
   CHECK(compared > kSeeds / 4);
 }
 
+namespace {
+
+/// The same servers again, as plainly as can be: every page looked at every time, memory written down token by token.
+struct PlainServer {
+  struct Run {
+    u32 id, tokens;
+    std::vector<u32> pages;
+  };
+  const PagingSetup& setup;
+  PagingPolicy policy;
+  std::vector<bool> taken = std::vector<bool>(setup.pages);
+  std::vector<u32> prefix{};
+  std::vector<Run> running{};
+  std::vector<u32> waiting{};
+  std::vector<u32> generated = std::vector<u32>(setup.conversations.size());
+  u32 arrived = 0, now = 0, finished = 0, preempted = 0, peak = 0;
+
+  [[nodiscard]] u32 shared() const {
+    return policy == PagingPolicy::shared ? setup.prefix_tokens / setup.page_tokens : 0;
+  }
+  [[nodiscard]] u32 pages_for(u32 tokens) const { return (tokens + setup.page_tokens - 1) / setup.page_tokens; }
+  [[nodiscard]] u32 block(u32 id) const { return pages_for(setup.conversations[id].prompt + setup.longest_answer); }
+  [[nodiscard]] u32 free() const { return static_cast<u32>(std::ranges::count(taken, false)); }
+  u32 take() {
+    const auto at = std::ranges::find(taken, false);
+    *at = true;
+    return static_cast<u32>(at - taken.begin());
+  }
+  void leave(std::size_t index) {
+    for (const u32 page : running[index].pages) taken[page] = false;
+    running.erase(running.begin() + static_cast<std::ptrdiff_t>(index));
+    if (!running.empty()) return;
+    for (const u32 page : prefix) taken[page] = false;
+    prefix.clear();
+  }
+  bool let_in(u32 id) {
+    Run run{id, setup.conversations[id].prompt + generated[id], {}};
+    if (policy == PagingPolicy::contiguous) {
+      for (u32 first = 0; first + block(id) <= setup.pages; ++first) {
+        bool hole = true;
+        for (u32 page = first; page < first + block(id); ++page) hole = hole && !taken[page];
+        if (!hole) continue;
+        for (u32 page = first; page < first + block(id); ++page) {
+          taken[page] = true;
+          run.pages.push_back(page);
+        }
+        running.push_back(run);
+        return true;
+      }
+      return false;
+    }
+    const u32 missing = prefix.empty() ? shared() : 0;
+    if (pages_for(run.tokens + 1) - shared() + missing > free()) return false;
+    for (u32 i = 0; i < missing; ++i) prefix.push_back(take());
+    for (u32 i = shared(); i < pages_for(run.tokens); ++i) run.pages.push_back(take());
+    running.push_back(run);
+    return true;
+  }
+  void step() {
+    ++now;
+    for (std::size_t i = 0; i < running.size();) {
+      if (generated[running[i].id] < setup.conversations[running[i].id].answer) {
+        ++i;
+        continue;
+      }
+      ++finished;
+      leave(i);
+    }
+    while (arrived < setup.conversations.size() && setup.conversations[arrived].arrival <= now) {
+      waiting.push_back(arrived++);
+    }
+    for (std::size_t i = 0; i < running.size(); ++i) {
+      if (pages_for(running[i].tokens + 1) > shared() + running[i].pages.size()) {
+        while (free() == 0 && i < running.size()) {
+          waiting.insert(waiting.begin(), running.back().id);
+          leave(running.size() - 1);
+          ++preempted;
+        }
+        if (i == running.size()) break;
+        running[i].pages.push_back(take());
+      }
+      ++running[i].tokens;
+      ++generated[running[i].id];
+    }
+    while (!waiting.empty() && let_in(waiting.front())) waiting.erase(waiting.begin());
+    peak = std::max(peak, static_cast<u32>(running.size()));
+  }
+
+  using Token = std::pair<MemoryKind, u32>;
+  [[nodiscard]] std::vector<Token> memory() const {
+    const u32 size = setup.page_tokens;
+    std::vector<Token> tokens(u64{setup.pages} * size, {kFree, 0});
+    for (const u32 page : prefix) std::fill_n(tokens.begin() + page * size, size, Token{kPrefix, 0});
+    for (const auto& run : running) {
+      for (u32 i = 0; i < run.pages.size() * size; ++i) {
+        const u32 place = shared() * size + i;
+        const MemoryKind kind = place < setup.prefix_tokens          ? kPrefix
+                                : place < run.tokens                 ? kUsed
+                                : policy == PagingPolicy::contiguous ? kReserved
+                                                                     : kLastPage;
+        tokens[run.pages[i / size] * size + i % size] = {kind, run.id + 1};
+      }
+    }
+    if (policy != PagingPolicy::contiguous) return tokens;
+    const u32 next =
+        waiting.empty() ? pages_for(setup.prefix_tokens + 1 + setup.longest_answer) : block(waiting.front());
+    for (u32 page = 0; page < setup.pages; ++page) {
+      u32 end = page;
+      while (end < setup.pages && !taken[end]) ++end;
+      if (end - page < next)
+        std::fill(tokens.begin() + page * size, tokens.begin() + end * size, Token{kFragmentation, 0});
+      page = end;
+    }
+    return tokens;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("servers do as a plain simulation does, step by step and token by token") {
+  u32 preempted = 0;
+  for (u32 seed = 0; seed < kSeeds; seed += 10) {
+    CAPTURE(seed);
+    const PagingSetup setup = some_setup(seed);
+    for (const auto policy : {PagingPolicy::contiguous, PagingPolicy::paged, PagingPolicy::shared}) {
+      PagingServer server(setup, policy);
+      PlainServer plain{setup, policy};
+      while (server.step()) {
+        plain.step();
+        REQUIRE(server.now() == plain.now);
+        REQUIRE(server.running() == plain.running.size());
+        REQUIRE(server.waiting() == plain.waiting.size());
+        REQUIRE(server.finished() == plain.finished);
+        REQUIRE(server.served() == plain.running.size() + plain.finished);
+        REQUIRE(server.preempted() == plain.preempted);
+        REQUIRE(server.peak() == plain.peak);
+        std::vector<PlainServer::Token> memory;
+        bool merged = true;
+        for (const auto& one : server.stretches()) {
+          const PlainServer::Token token{one.kind, one.owner};
+          merged = merged && one.tokens > 0 && (memory.empty() || memory.back() != token);
+          memory.insert(memory.end(), one.tokens, token);
+        }
+        REQUIRE(merged);
+        REQUIRE((memory == plain.memory()));
+        std::vector<std::vector<u32>> tables;
+        for (const auto& run : plain.running) {
+          tables.push_back(plain.prefix);
+          tables.back().insert(tables.back().end(), run.pages.begin(), run.pages.end());
+        }
+        REQUIRE(server.tables() == tables);
+      }
+      plain.step();
+      CHECK(server.now() == plain.now);
+      CHECK(plain.finished == setup.conversations.size());
+      CHECK_FALSE(server.step());
+      CHECK(server.now() == plain.now);
+      preempted += plain.preempted;
+    }
+  }
+  CHECK(preempted > 5);
+}
+
 TEST_CASE("a small run by hand") {
   // 8 pages of 4 tokens. A: prompt 6, answer 3. B: prompt 3, answer 5. Blocks are for answers of up to 6.
   PagingSetup setup{8, 4, 4, 6, {{1, 6, 3}, {1, 5, 5}, {2, 6, 1}}};

@@ -193,3 +193,127 @@ TEST_CASE("hostile wishes are refused by field") {
   CHECK(many.error("code") == "");
   CHECK(many.at("gpus") == nullptr);
 }
+
+namespace {
+
+/// A layer of 2 heads × (8 + 8) × 2 bytes: 64 a token, on vLLM in blocks of 1024 bytes.
+std::string small(Label engine, std::string_view heads, std::string_view options, std::string_view more = "") {
+  Text text;
+  text << R"("engine":")" << engine << R"(","model":{"layers":[{"kind":"full","count":1,"kv_heads":)" << heads
+       << R"(,"key_width":8,"value_width":8}]},"options":{)" << options << "}" << more;
+  return text.take();
+}
+
+/// "GPUs in copies for sequences", or "none".
+std::string gpus_of(const Wished& found) {
+  if (found.at("gpus") == nullptr) return "none";
+  Text text;
+  text << found.whole("gpus", "count") << " in " << found.whole("gpus", "copies") << " for "
+       << found.whole("gpus", "sequences");
+  return text.take();
+}
+
+}  // namespace
+
+TEST_CASE("the fewest GPUs, in as few more copies as reach the number") {
+  const auto vllm = [](u64 wanted) {
+    Text wish;
+    wish << R"("context":16,"sequences":)" << wanted;
+    // Ten blocks, of which a conversation takes one; on two GPUs that split the heads twenty.
+    return gpus_of(
+        Wished(small("vllm", "2", R"("kv_memory_bytes":10240)", R"(,"weight_bytes":1,"gpu":{"memory_bytes":20000})"),
+               wish.take()));
+  };
+  CHECK(vllm(1) == "1 in 1 for 10");
+  CHECK(vllm(10) == "1 in 1 for 10");
+  CHECK(vllm(11) == "2 in 2 for 20");
+  CHECK(vllm(20) == "2 in 2 for 20");
+  CHECK(vllm(21) == "3 in 3 for 30");
+  CHECK(vllm(10'000'000) == "1000000 in 1000000 for 10000000");
+  CHECK(vllm(10'000'001) == "none");
+  // A copy is split over 64 GPUs at most. 65 heads go on 1, 5, 13 or 65, 64 on every power of two.
+  const auto split = [](std::string_view heads) {
+    return gpus_of(Wished(small("vllm", heads, R"("activation_bytes":0,"non_torch_bytes":0,"cuda_graph_bytes":0)",
+                                R"(,"gpu":{"memory_bytes":100000},"weight_bytes":5800000)"),
+                          R"("context":16,"sequences":1)"));
+  };
+  CHECK(split("64") == "64 in 1 for 2");  // 92000 − 90625 bytes are two blocks of 512
+  CHECK(split("65") == "none");
+  // The textbook pools any number: 1000 − 1 bytes are 6 conversations of 160 bytes.
+  const auto pooled = [](u64 wanted) {
+    Text wish;
+    wish << R"("context":10,"sequences":)" << wanted;
+    Text request;
+    request << R"("model":{"layers":[{"kind":"full","count":1,"kv_heads":1,"key_width":4,"value_width":4}]},)"
+            << R"("options":{"reserve":0},"weight_bytes":1,"gpu":{"memory_bytes":1000})";
+    return Wished(request.take(), wish.take());
+  };
+  CHECK(gpus_of(pooled(6)) == "1 in 1 for 6");
+  CHECK(pooled(6).at("fits")->truth);
+  CHECK(pooled(6).at("kv") == nullptr);
+  CHECK(pooled(6).whole("longest_context") == 10);
+  CHECK(gpus_of(pooled(7)) == "2 in 1 for 12");
+  CHECK_FALSE(pooled(7).at("fits")->truth);
+  CHECK(pooled(7).at("kv")->find("format")->text == "fp8");
+  CHECK(pooled(7).whole("kv", "sequences") == 12);
+  CHECK(pooled(7).whole("longest_context") == 8);
+  CHECK(gpus_of(pooled(12)) == "2 in 1 for 12");
+  CHECK(gpus_of(pooled(13)) == "3 in 1 for 18");
+  CHECK(pooled(12).at("kv")->find("format")->text == "fp8");
+  CHECK(pooled(13).at("kv")->find("format")->text == "int4");
+  CHECK(pooled(24).at("kv")->find("format")->text == "int4");
+  CHECK(pooled(25).at("kv") == nullptr);
+  CHECK(pooled(62).whole("longest_context") == 1);
+  CHECK(pooled(63).at("longest_context") == nullptr);
+}
+
+TEST_CASE("a cache of another format has to be smaller, and the engine's own") {
+  const auto kv = [](std::string_view engine, std::string_view now, u64 wanted) -> std::string {
+    Text request;
+    request << R"("engine":")" << engine << R"(","kv":")" << now
+            << R"(","model":{"layers":[{"kind":"full","count":1,"kv_heads":1,"key_width":64,"value_width":64}]},)"
+            << R"("options":{"kv_memory_bytes":2560000},"weight_bytes":1,"gpu":{"memory_bytes":3000000})";
+    Text wish;
+    wish << R"("context":256,"sequences":)" << wanted;
+    const Wished found(request.take(), wish.take());
+    return found.at("kv") == nullptr ? "none" : std::string(found.at("kv")->find("format")->text);
+  };
+  // 256 tokens take 131072 bytes of fp32, 65536 of 16 bits, 34816 of q8_0, 24576 and 22528 of q5_1 and q5_0, 18432.
+  CHECK(kv("llama.cpp", "fp32", 19) == "none");  // as it is
+  CHECK(kv("llama.cpp", "fp32", 20) == "fp16");
+  CHECK(kv("llama.cpp", "fp32", 39) == "fp16");
+  CHECK(kv("llama.cpp", "fp32", 40) == "q8_0");
+  CHECK(kv("llama.cpp", "fp16", 40) == "q8_0");
+  CHECK(kv("llama.cpp", "bf16", 40) == "q8_0");
+  CHECK(kv("llama.cpp", "bf16", 74) == "q5_1");
+  CHECK(kv("llama.cpp", "bf16", 105) == "q5_0");
+  CHECK(kv("llama.cpp", "bf16", 114) == "q4_0");
+  CHECK(kv("llama.cpp", "bf16", 138) == "q4_0");
+  CHECK(kv("llama.cpp", "bf16", 139) == "none");
+  CHECK(kv("vllm", "bf16", 40) == "fp8");
+  CHECK(kv("vllm", "fp8", 79) == "none");
+  CHECK(kv("sglang", "bf16", 40) == "fp8");
+  CHECK(kv("tensorrt-llm", "bf16", 79) == "nvfp4");
+}
+
+TEST_CASE("the bounds of a wish") {
+  const auto outcome = [](std::string_view wish) {
+    const Wished found(R"("model":"llama-3-8b")", wish);
+    return found.error("field") + (found.error("field").empty() ? std::to_string(found.whole("context")) : "");
+  };
+  CHECK(outcome(R"("sequences":1)") == "8192");
+  CHECK(outcome(R"("sequences":9007199254740992)") == "sequences");
+  CHECK(outcome(R"("sequences":1,"context":1)") == "1");
+  CHECK(outcome(R"("sequences":1,"context":2147483648)") == "2147483648");
+  CHECK(outcome(R"("sequences":1,"context":2147483649)") == "context");
+  CHECK(outcome(R"("sequences":1,"context_k":1)") == "1024");
+  CHECK(outcome(R"("sequences":1,"context_k":0)") == "context_k");
+  CHECK(outcome(R"("sequences":1,"context_k":2097152)") == "2147483648");
+  CHECK(outcome(R"("sequences":1,"context_k":2097153)") == "context_k");
+  // A pool that is stated needs no weights.
+  CHECK(Wished(R"("model":{"layers":[{"kind":"full","count":1,"kv_heads":1,"key_width":8,"value_width":8}]},)"
+               R"("options":{"kv_memory_bytes":1000})",
+               R"("sequences":1,"context":1)")
+            .error("code")
+            .empty());
+}
