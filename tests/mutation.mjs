@@ -44,7 +44,10 @@ const HEADERS = [
   ...["deployment", "derivation", "engine", "estimates", "footprint", "format", "model", "paging", "plan", "units"],
   ...["weights", "wish"],
 ].map((name) => `cpp/include/kvcap/${name}.hpp`);
-const FILES = [...HEADERS, "cpp/src/engine_common.hpp", "cpp/src/search.hpp", ...SOURCES];
+const FILES = [
+  ...[...HEADERS, "cpp/src/engine_common.hpp", "cpp/src/search.hpp"],
+  ...[...SOURCES, "cpp/include/kvcap/config.hpp"],
+];
 /** Numbers set aside for a file, so that what another file holds does not renumber, and recompile, this one. */
 const ROOM = 1500;
 

@@ -99,15 +99,12 @@ Result<Model> import_config(const Value& config) {
   model.layers = run_lengths(shapes.layers);
   model.layer_count = static_cast<u32>(shapes.layers.size());
   for (const LayerSpec& layer : shapes.layers) model.query_heads = std::max(model.query_heads, layer.query_heads);
-  const Value* const longest = fields.find("max_position_embeddings");
-  // Some files hold 10^30 for "no limit".
-  if (longest == nullptr || json::to_whole(*longest, "max_position_embeddings", 1, kMaxTokens)) {
-    model.max_context = fields.whole("max_position_embeddings", kMaxTokens);
+  if (fields.find("max_position_embeddings") == nullptr || fields.stated_context() != 0) {
+    model.max_context = fields.tokens("max_position_embeddings");
   }
 
   model.multimodal = reads_other_inputs(config);
-  constexpr u64 kMaxVocabulary = kMaxWidth;
-  model.vocabulary = static_cast<u32>(fields.whole("vocab_size", kMaxVocabulary));
+  model.vocabulary = static_cast<u32>(fields.width("vocab_size"));
 
   const ParameterCount count = count_parameters(fields, shapes);
   if (fields.error()) return std::unexpected(*fields.error());

@@ -201,6 +201,13 @@ bool switched_on(const Value& value) {
 
 }  // namespace
 
+const Value* element_at(const Value& list, u64 i) noexcept {
+  for (const Value& element : list) {
+    if (i-- == 0) return &element;
+  }
+  return nullptr;
+}
+
 Fields::Fields(const Value& root) : root_(root) {
   levels_.push_back({&root, ""});
   for (bool deeper = true; deeper && levels_.size() < 5;) {
@@ -368,14 +375,17 @@ std::optional<u64> Fields::whole_at(Label name, u64 index, u64 max) {
     return number != 0 ? std::optional<u64>(number) : std::nullopt;
   }
   if (!value->is(Kind::array)) return read_whole(*value, lookup(name).hit.path, max);
-  u64 at = 0;
-  for (const Value& element : *value) {
-    if (at++ != index) continue;
-    if (element.is(Kind::null)) return std::nullopt;
-    return read_whole(element, path_of(name) + "[" + digits(index) + "]", max);
+  if (const Value* const element = element_at(*value, index)) {
+    if (element->is(Kind::null)) return std::nullopt;
+    return read_whole(*element, path_of(name) + "[" + digits(index) + "]", max);
   }
   refuse(ErrorCode::conflict, name, Text() << "has " << value->count() << " elements, fewer than there are layers");
   return std::nullopt;
+}
+
+u64 Fields::stated_context() {
+  const Value* const value = find("max_position_embeddings");
+  return value != nullptr ? json::to_whole(*value, {}, 0, kMaxTokens).value_or(0) : 0;
 }
 
 std::string Fields::unread_hint() const {

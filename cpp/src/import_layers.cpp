@@ -1,6 +1,7 @@
 // Which cache each layer keeps, from every form in which configs say so.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "kvcap/config.hpp"
 
@@ -10,9 +11,6 @@ using json::Kind;
 using json::Value;
 
 namespace {
-
-constexpr u64 kMaxConfigLayers = 4096;
-constexpr u64 kMost = u64{1} << 31;
 
 struct RoleWords {
   std::string_view words;
@@ -70,10 +68,9 @@ class LayerReader {
     } else {
       // T5 counts its encoder first; the decoder holds the cache.
       if (f_.get("num_decoder_layers") != nullptr || f_.get("decoder_layers") != nullptr) {
-        count_ = f_.need(f_.get("num_decoder_layers") != nullptr ? "num_decoder_layers" : "decoder_layers",
-                         kMaxConfigLayers);
+        count_ = f_.need_layers(f_.get("num_decoder_layers") != nullptr ? "num_decoder_layers" : "decoder_layers");
       } else {
-        count_ = f_.need("num_hidden_layers", kMaxConfigLayers);
+        count_ = f_.need_layers("num_hidden_layers");
       }
     }
     if (f_.error()) return {};
@@ -99,8 +96,20 @@ class LayerReader {
     return false;
   }
 
+  /// Gives each layer the role that `role_of(i)` says.
+  template <class RoleOf>
+  void set_roles(RoleOf role_of) {
+    u64 i = 0;
+    for (LayerSpec& layer : out_.layers) layer.role = role_of(i++);
+  }
+
   void set_all(Role role) {
-    for (LayerSpec& layer : out_.layers) layer.role = role;
+    set_roles([&](u64) { return role; });
+  }
+
+  /// The last of each `every` layers attends to everything.
+  void set_every(u64 every, Role other) {
+    set_roles([&](u64 i) { return (i + 1) % every == 0 ? Role::full : other; });
   }
 
   /// Calls `each(i, element)` for one element a layer. A list may be longer: the rest is of layers for prediction.
@@ -153,15 +162,15 @@ class LayerReader {
     if (const Value* const words = f_.get("block_types");
         words != nullptr && words->is(Kind::array) && words->count() != 0) {
       // A short list repeats.
-      u64 i = 0;
-      while (i < count_ && !f_.error()) {
-        for (const Value& word : *words) {
-          if (i < count_) set_word("block_types", i++, word);
-        }
+      auto word = words->begin();
+      for (u64 i = 0; i != count_; ++i) {
+        if (word == words->end()) word = words->begin();
+        set_word("block_types", i, *word);
+        ++word;
       }
       // RecurrentGemma's attention is local.
       for (LayerSpec& layer : out_.layers) {
-        if (layer.role == Role::full && f_.whole("attention_window_size", kMaxTokens) != 0) layer.role = Role::window;
+        if (layer.role == Role::full && f_.tokens("attention_window_size") != 0) layer.role = Role::window;
       }
       return;
     }
@@ -184,23 +193,20 @@ class LayerReader {
       }
       for_numbers("linear_attn_config.kda_layers", *linear, 1, [&](u64 i) { layer_at(i).role = Role::linear; });
       const Value* const full = f_.get("linear_attn_config.full_attn_layers");
-      if (full != nullptr && full->count() + linear->count() != count_) {
+      if (full == nullptr) return;
+      if (const u64 named = u64{full->count()} + linear->count(); named != count_) {
         f_.refuse(ErrorCode::conflict, "linear_attn_config.full_attn_layers",
-                  Text() << "and kda_layers name " << full->count() + linear->count() << " layers of " << count_);
+                  Text() << "and kda_layers name " << named << " layers of " << count_);
       }
       return;
     }
-    if (f_.whole("attn_layer_period", kMaxConfigLayers) != 0) {
-      const u64 period = f_.whole("attn_layer_period", kMaxConfigLayers);
-      const u64 offset = f_.whole("attn_layer_offset", kMaxConfigLayers);
-      for (u64 i = 0; i < count_; ++i) {
-        layer_at(i).role = i >= offset && (i - offset) % period == 0 ? Role::full : Role::linear;
-      }
-      return;
+    if (f_.layers("attn_layer_period") != 0) {
+      const u64 period = f_.layers("attn_layer_period");
+      const u64 offset = f_.layers("attn_layer_offset");
+      return set_roles([&](u64 i) { return i >= offset && (i - offset) % period == 0 ? Role::full : Role::linear; });
     }
-    if (const u64 interval = f_.whole("full_attention_interval", kMaxConfigLayers); interval != 0) {
-      for (u64 i = 0; i < count_; ++i) layer_at(i).role = (i + 1) % interval == 0 ? Role::full : Role::linear;
-      return;
+    if (const u64 interval = f_.layers("full_attention_interval"); interval != 0) {
+      return set_every(interval, Role::linear);
     }
     if (f_.get("attn_layer_indices") != nullptr) {
       set_all(f_.find("conv_L_cache") != nullptr ? Role::conv : Role::linear);
@@ -217,7 +223,7 @@ class LayerReader {
       return for_numbers("cross_attention_layers", *list, 0, [&](u64 i) { layer_at(i).role = Role::cross; });
     }
     if (f_.find("attention_types") != nullptr) return read_gpt_neo();
-    if (f_.whole("attention_chunk_size", kMaxTokens) != 0) return read_chunks();
+    if (f_.tokens("attention_chunk_size") != 0) return read_chunks();
     read_windows();
   }
 
@@ -246,22 +252,21 @@ class LayerReader {
       return f_.refuse(ErrorCode::conflict, name,
                        Text() << "has " << value.text.size() << " letters for " << count_ << " layers");
     }
-    for (u64 i = 0; i < count_; ++i) {
+    set_roles([&](u64 i) {
       const char letter = value.text[i % value.text.size()];
       const auto role = role_of_letter(letter);
       if (!role) {
-        return f_.refuse(
-            ErrorCode::unsupported, name,
-            Text() << "has the letter \"" << std::string(1, letter) << "\", a kind of layer that is not known");
+        f_.refuse(ErrorCode::unsupported, name,
+                  Text() << "has the letter \"" << std::string(1, letter) << "\", a kind of layer that is not known");
       }
-      layer_at(i).role = *role;
-    }
+      return role.value_or(Role::none);
+    });
   }
 
   void attention_numbers(Role role) {
     if (const Value* const list = f_.get("attn_layer_indices")) {
       for_numbers("attn_layer_indices", *list, 0, [&](u64 i) { layer_at(i).role = role; });
-      if (list->count() != 0 && f_.whole("attn_cfg.d_conv", kMost) != 0) {
+      if (list->count() != 0 && f_.width("attn_cfg.d_conv") != 0) {
         f_.refuse(ErrorCode::unsupported, "attn_cfg.d_conv",
                   "gives attention layers a convolution whose state is not known");
       }
@@ -303,9 +308,10 @@ class LayerReader {
         ++second;
         const auto times = json::to_whole(*second, f_.path_of("attention_types"), 1, kMaxConfigLayers);
         if (!times || !words.is(Kind::array) || words.count() == 0) break;
-        for (u64 repeat = 0; repeat < *times && i < count_; ++repeat) {
+        for (u64 repeat = 0; repeat < *times; ++repeat) {
           for (const Value& word : words) {
-            if (i < count_) set_word("attention_types", i++, word);
+            if (i == count_) return;
+            set_word("attention_types", i++, word);
           }
         }
       }
@@ -320,12 +326,12 @@ class LayerReader {
         set_flag("no_rope_layers", i, one, Role::full, Role::chunked);
       });
     }
-    const u64 interval = f_.whole("no_rope_layer_interval", kMaxConfigLayers);
+    const u64 interval = f_.layers("no_rope_layer_interval");
     if (interval == 0) {
       return f_.refuse(ErrorCode::unsupported, "attention_chunk_size",
                        "is given, but not which layers attend within a chunk");
     }
-    for (u64 i = 0; i < count_; ++i) layer_at(i).role = (i + 1) % interval == 0 ? Role::full : Role::chunked;
+    set_every(interval, Role::chunked);
   }
 
   void read_windows() {
@@ -335,21 +341,17 @@ class LayerReader {
     }
     const Value* const stated = f_.get("sliding_window");
     if (stated != nullptr && stated->is(Kind::number) && stated->text == "-1") return;  // off
-    const u64 window = f_.whole("sliding_window", kMaxTokens);
+    const u64 window = f_.tokens("sliding_window");
     if (window == 0) return;
-    const u64 longest = context();
+    const u64 longest = f_.stated_context();
     if (longest != 0 && window >= longest) return;  // it never fills
     const Value* const pattern = f_.get("sliding_window_pattern");
     if (pattern != nullptr && pattern->is(Kind::string)) return read_letters("sliding_window_pattern", *pattern, true);
-    if (const u64 every = f_.whole("sliding_window_pattern", kMaxConfigLayers); every != 0) {
-      for (u64 i = 0; i < count_; ++i) layer_at(i).role = (i + 1) % every == 0 ? Role::full : Role::window;
-      return;
-    }
+    if (const u64 every = f_.layers("sliding_window_pattern"); every != 0) return set_every(every, Role::window);
     if (f_.find("use_sliding_window") != nullptr &&
         (f_.get("max_window_layers") != nullptr || f_.has_default("max_window_layers"))) {
-      const u64 from = f_.whole("max_window_layers", kMaxConfigLayers);
-      for (u64 i = from; i < count_; ++i) layer_at(i).role = Role::window;
-      return;
+      const u64 from = f_.layers("max_window_layers");
+      return set_roles([&](u64 i) { return i >= from ? Role::window : Role::full; });
     }
     if (f_.text("sliding_layers") == "all") return set_all(Role::window);
     if (f_.family() == nullptr) {
@@ -359,13 +361,6 @@ class LayerReader {
     }
   }
 
-  u64 context() {
-    const Value* const value = f_.find("max_position_embeddings");
-    if (value == nullptr) return 0;
-    const auto whole = json::to_whole(*value, "max_position_embeddings", 0, kMaxTokens);
-    return whole ? *whole : 0;
-  }
-
   void fill(u64 i) {
     LayerSpec& layer = layer_at(i);
     switch (layer.role) {
@@ -373,11 +368,11 @@ class LayerReader {
       case Role::window: layer.runs.push_back(windowed(i)); break;
       case Role::chunked: {
         LayerRun run = attention(i, LayerKind::chunked);
-        run.window_tokens = static_cast<u32>(f_.need("attention_chunk_size", kMaxTokens));
+        run.window_tokens = static_cast<u32>(f_.need_tokens("attention_chunk_size"));
         layer.runs.push_back(run);
         break;
       }
-      case Role::linear: layer.runs.push_back(recurrent()); break;
+      case Role::linear: layer.runs.push_back(linear()); break;
       case Role::conv: layer.runs.push_back(short_convolution()); break;
       case Role::none:
       case Role::feed_forward:
@@ -387,7 +382,7 @@ class LayerReader {
       case Role::cross: layer.runs.push_back(attention(i, LayerKind::cross)); break;
       case Role::both:
         layer.runs.push_back(attention(i, LayerKind::full));
-        layer.runs.push_back(recurrent());
+        layer.runs.push_back(linear());
         break;
     }
     // LongCat-Flash: num_layers counts pairs of attention and MLP; num_hidden_layers, where stated, counts each.
@@ -396,7 +391,7 @@ class LayerReader {
     }
     if (f_.truth("is_encoder_decoder", false)) {
       LayerRun run = attention(i, LayerKind::cross);
-      run.source_tokens = static_cast<u32>(f_.whole("max_source_positions", kMaxTokens));
+      run.source_tokens = static_cast<u32>(f_.tokens("max_source_positions"));
       if (run.source_tokens == 0) {
         f_.refuse(
             ErrorCode::unsupported, "is_encoder_decoder",
@@ -408,48 +403,43 @@ class LayerReader {
 
   static LayerRun one(LayerKind kind) {
     LayerRun run;
-    run.count = 1;
     run.kind = kind;
     return run;
   }
 
+  /// Stands for a number that was refused, and that others may divide by.
+  static u64 refused() { return 1; }
+
   u64 query_heads(u64 i) {
-    const auto heads = f_.whole_at("num_attention_heads", i, kMaxHeads);
-    if (!heads || *heads == 0) {
-      f_.need("num_attention_heads", kMaxHeads);
-      return 1;
-    }
-    return *heads;
+    if (const u64 heads = f_.whole_at("num_attention_heads", i, kMaxHeads).value_or(0); heads != 0) return heads;
+    f_.need_heads("num_attention_heads");
+    return refused();
   }
 
   u64 kv_heads(u64 i, u64 queries) {
     if (blocks_ != nullptr) {
-      u64 at = 0;
-      for (const Value& block : *blocks_) {
-        if (at++ != i) continue;
-        const Value* const attention = block.get("attention");  // which read_blocks found in each
-        if (const Value* const own = attention->get("num_key_value_heads")) return whole_of(*own, "block_configs");
-        if (const Value* const group = attention->get("n_heads_in_group")) {
-          const u64 in_group = whole_of(*group, "block_configs");
-          if (queries % in_group != 0) {
-            f_.refuse(ErrorCode::not_divisible, "block_configs",
-                      Text() << "has " << in_group << " heads in a group, which do not divide " << queries);
-            return 1;
-          }
-          return queries / in_group;
+      const Value* const attention = element_at(*blocks_, i)->get("attention");  // which read_blocks found in each
+      if (const Value* const own = attention->get("num_key_value_heads")) return whole_of(*own, "block_configs");
+      if (const Value* const group = attention->get("n_heads_in_group")) {
+        const u64 in_group = whole_of(*group, "block_configs");
+        if (queries % in_group != 0) {
+          f_.refuse(ErrorCode::not_divisible, "block_configs",
+                    Text() << "has " << in_group << " heads in a group, which do not divide " << queries);
+          return refused();
         }
+        return queries / in_group;
       }
     }
     // Falcon and StarCoder: one head for all queries, whatever another field says.
     if (f_.truth("multi_query", false) && !f_.truth("new_decoder_architecture", false)) return 1;
-    if (f_.find("multi_query_attention") != nullptr && !f_.truth("multi_query_attention", false)) return queries;
+    if (!f_.truth("multi_query_attention", true)) return queries;
     if (f_.text("attn_config.attn_type") == "multiquery_attention") return 1;  // MPT
     const auto heads = f_.whole_at("num_key_value_heads", i, kMaxHeads);
     if (heads && *heads != 0) return *heads;
     if (heads) {
       f_.refuse(ErrorCode::out_of_range, "num_key_value_heads",
                 Text() << "is 0 for layer " << i << ", which attends: at least 1 is accepted");
-      return 1;
+      return refused();
     }
     f_.defaulted("num_key_value_heads", u64{queries}, "not stated: one for each query head");
     return queries;
@@ -459,23 +449,23 @@ class LayerReader {
     const auto whole = json::to_whole(value, f_.path_of(name), 1, kMaxHeads);
     if (whole) return *whole;
     f_.refuse(whole.error().code, name, whole.error().message);
-    return 1;
+    return refused();
   }
 
   u64 head_width(u64 i, u64 queries) {
-    if (const auto width = f_.whole_at("head_dim", i, kMaxWidth); width && *width != 0) return *width;
-    const u64 hidden = f_.need("hidden_size", kMaxWidth);
-    if (f_.error()) return 1;
+    if (const u64 width = f_.whole_at("head_dim", i, kMaxWidth).value_or(0); width != 0) return width;
+    const u64 hidden = f_.need_width("hidden_size");
+    if (f_.error()) return refused();
     if (const Value* const heads = f_.find("num_attention_heads"); heads != nullptr && heads->is(Kind::array)) {
       f_.refuse(ErrorCode::missing, "head_dim",
                 "is not in this config, and layers of different numbers of heads do not say how wide one is");
-      return 1;
+      return refused();
     }
     if (hidden % queries != 0) {
       f_.refuse(ErrorCode::missing, "head_dim",
                 Text() << "is not in this config, and hidden_size " << hidden << " is no multiple of " << queries
                        << " heads");
-      return 1;
+      return refused();
     }
     f_.defaulted("head_dim", u64{hidden / queries}, "not stated: hidden_size ÷ num_attention_heads");
     return hidden / queries;
@@ -483,50 +473,43 @@ class LayerReader {
 
   /// Width of V after its projection from the latent row.
   u64 latent_value_width(u64 queries) {
-    const u64 value = f_.whole("v_head_dim", kMaxWidth);
+    const u64 value = f_.width("v_head_dim");
     if (value != 0 || f_.find("v_head_dim") != nullptr) return value;
-    const u64 hidden = f_.whole("hidden_size", kMaxWidth);
+    const u64 hidden = f_.width("hidden_size");
     if (hidden == 0 || hidden % queries != 0) return 0;
     f_.defaulted("v_head_dim", u64{hidden / queries},
                  "not stated: hidden_size ÷ num_attention_heads (MiniCPM3 configuration class)");
     return hidden / queries;
   }
 
-  bool has_latent() { return f_.truth("use_mla", true) && f_.whole("kv_lora_rank", kMaxWidth) != 0; }
-
   /// Whether layer i owns an indexer (DeepSeek V3.2, GLM-5; sparse attention over full K and V in MiniMax M3).
   u32 indexer(u64 i) {
     if (const Value* const sparse = f_.get("sparse_attention_config"); sparse != nullptr && sparse->is(Kind::object)) {
-      const u64 width = f_.whole("sparse_attention_config.sparse_index_dim", kMaxWidth);
+      const u64 width = f_.width("sparse_attention_config.sparse_index_dim");
       const Value* const on = f_.get("sparse_attention_config.use_sparse_attention");
-      if (width == 0 || (on != nullptr && on->is(Kind::boolean) && !on->truth)) return 0;
+      if (on != nullptr && on->is(Kind::boolean) && !on->truth) return 0;
       if (f_.find("sparse_attention_config.sparse_attention_freq") == nullptr) return static_cast<u32>(width);
       const auto owns = f_.whole_at("sparse_attention_config.sparse_attention_freq", i, 1);
       return owns && *owns == 1 ? static_cast<u32>(width) : 0;
     }
-    const u64 width = f_.whole("index_head_dim", kMaxWidth);
+    const u64 width = f_.width("index_head_dim");
     if (width == 0) return 0;
     if (const Value* const types = f_.get("indexer_types")) {
-      bool owns = false;
-      if (!types->is(Kind::array) || types->count() < count_) {
+      const Value* const type = types->is(Kind::array) ? element_at(*types, i) : nullptr;
+      if (type == nullptr) {
         f_.refuse(ErrorCode::conflict, "indexer_types", "does not have one element a layer");
-        return 0;
+      } else if (type->text == "full") {
+        return static_cast<u32>(width);
+      } else if (type->text != "shared") {
+        f_.refuse(ErrorCode::unsupported, "indexer_types",
+                  Text() << "names " << json::describe(*type) << " for layer " << i << "; full and shared are known");
       }
-      u64 at = 0;
-      for (const Value& type : *types) {
-        if (at++ != i) continue;
-        owns = type.text == "full";
-        if (!owns && type.text != "shared") {
-          f_.refuse(ErrorCode::unsupported, "indexer_types",
-                    Text() << "names " << json::describe(type) << " for layer " << i << "; full and shared are known");
-        }
-      }
-      return owns ? static_cast<u32>(width) : 0;
+      return {};
     }
-    if (const u64 every = f_.whole("index_topk_freq", kMaxConfigLayers); every > 1) {
+    if (const u64 every = f_.layers("index_topk_freq"); every != 0) {
       // The rule behind GLM-5.2's list: the first layers, then one of each `every`.
-      const u64 offset = f_.whole("index_skip_topk_offset", kMaxConfigLayers);
-      const bool owns = (i + 1 < offset ? 0 : i + 1 - offset) % every == 0;
+      const u64 offset = f_.layers("index_skip_topk_offset");
+      const bool owns = (std::max(i + 1, offset) - offset) % every == 0;
       return owns ? static_cast<u32>(width) : 0;
     }
     return static_cast<u32>(width);
@@ -536,16 +519,16 @@ class LayerReader {
     LayerRun run = one(kind);
     LayerSpec& layer = layer_at(i);
     const bool all = kind == LayerKind::full;
-    if (all && has_latent()) {
+    const u64 rank = all && f_.truth("use_mla", true) ? f_.whole("kv_lora_rank", kMaxLatentPart) : 0;
+    if (rank != 0) {
+      const u64 rope = f_.whole("qk_rope_head_dim", kMaxLatentPart);
       run.kind = LayerKind::latent;
-      run.latent_width =
-          static_cast<u32>(f_.whole("kv_lora_rank", kMaxWidth / 2) + f_.whole("qk_rope_head_dim", kMaxWidth / 2));
-      run.latent_value_width = static_cast<u32>(f_.whole("kv_lora_rank", kMaxWidth / 2));
+      run.latent_width = static_cast<u32>(rank + rope);
+      run.latent_value_width = static_cast<u32>(rank);
       run.indexer_width = indexer(i);
       layer.query_heads = static_cast<u32>(query_heads(i));
       run.expanded_heads = layer.query_heads;
-      run.expanded_key_width =
-          static_cast<u32>(f_.whole("qk_nope_head_dim", kMaxWidth / 2) + f_.whole("qk_rope_head_dim", kMaxWidth / 2));
+      run.expanded_key_width = static_cast<u32>(f_.whole("qk_nope_head_dim", kMaxLatentPart) + rope);
       run.expanded_value_width = static_cast<u32>(latent_value_width(layer.query_heads));
       return run;
     }
@@ -554,21 +537,20 @@ class LayerReader {
     u64 heads = kv_heads(i, queries);
     u64 key = 0, value = 0;
     if (kind == LayerKind::window) {
-      if (const u64 own = f_.whole("swa_num_key_value_heads", kMaxHeads); own != 0) heads = own;
-      key = f_.whole("swa_head_dim", kMaxWidth);
-      value = f_.whole("swa_v_head_dim", kMaxWidth);
-      if (const u64 own = f_.whole("swa_num_attention_heads", kMaxHeads); own != 0)
-        layer.query_heads = static_cast<u32>(own);
+      if (const u64 own = f_.heads("swa_num_key_value_heads"); own != 0) heads = own;
+      key = f_.width("swa_head_dim");
+      value = f_.width("swa_v_head_dim");
+      if (const u64 own = f_.heads("swa_num_attention_heads"); own != 0) layer.query_heads = static_cast<u32>(own);
     } else if (all) {
-      key = f_.whole("global_head_dim", kMaxWidth);
-      if (const u64 own = f_.whole("num_global_key_value_heads", kMaxHeads); own != 0) heads = own;
+      key = f_.width("global_head_dim");
+      if (const u64 own = f_.heads("num_global_key_value_heads"); own != 0) heads = own;
     }
     if (key == 0) {
       key = head_width(i, queries);
       // Zero where a config of latent attention has it switched off.
-      if (value == 0) value = f_.whole("v_head_dim", kMaxWidth);
+      if (value == 0) value = f_.width("v_head_dim");
     }
-    if (!f_.error() && layer.query_heads % heads != 0) {
+    if (layer.query_heads % heads != 0) {
       f_.refuse(ErrorCode::not_divisible, "num_key_value_heads",
                 Text() << "comes to " << heads << " for layer " << i << ", which does not divide its "
                        << layer.query_heads << " query heads");
@@ -582,31 +564,31 @@ class LayerReader {
     return run;
   }
 
+  u64 window_of(u64 i) {
+    if (blocks_ != nullptr) {
+      return whole_of(*element_at(*blocks_, i)->get("attention")->get("window_length"), "block_configs");
+    }
+    if (f_.find("attention_window_size") != nullptr || f_.has_default("attention_window_size")) {
+      return f_.need_tokens("attention_window_size");
+    }
+    if (f_.find("use_sliding_window") != nullptr && !f_.truth("use_sliding_window", true)) {
+      f_.refuse(ErrorCode::conflict, "use_sliding_window",
+                Text() << "is false, yet layer " << i << " is said to slide");
+    }
+    const u64 window = f_.whole_at("sliding_window", i, kMaxTokens).value_or(0);
+    if (window == 0) {
+      f_.refuse(ErrorCode::missing, "sliding_window", Text() << "says how long the window of layer " << i << " is");
+    }
+    return window;
+  }
+
   LayerRun windowed(u64 i) {
     LayerRun run = attention(i, LayerKind::window);
-    u64 window = 0;
-    if (blocks_ != nullptr) {
-      u64 at = 0;
-      for (const Value& block : *blocks_) {
-        if (at++ == i) window = whole_of(*block.get("attention")->get("window_length"), "block_configs");
-      }
-    } else if (f_.find("attention_window_size") != nullptr || f_.has_default("attention_window_size")) {
-      window = f_.need("attention_window_size", kMaxTokens);
-    } else {
-      if (f_.find("use_sliding_window") != nullptr && !f_.truth("use_sliding_window", true)) {
-        f_.refuse(ErrorCode::conflict, "use_sliding_window",
-                  Text() << "is false, yet layer " << i << " is said to slide");
-      }
-      const auto own = f_.whole_at("sliding_window", i, kMaxTokens);
-      window = own ? *own : 0;
-      if (window == 0) {
-        f_.refuse(ErrorCode::missing, "sliding_window", Text() << "says how long the window of layer " << i << " is");
-      }
-    }
+    const u64 window = window_of(i);
     run.window_tokens = static_cast<u32>(window);
     // DeepSeek V4: one entry serves as K and V in the layers without compression too.
     if (f_.find("compress_ratios") != nullptr || f_.find("compress_rates") != nullptr) run.value_width = 0;
-    const u64 longest = context();
+    const u64 longest = f_.stated_context();
     if (longest != 0 && window >= longest) {
       run.kind = LayerKind::full;  // it never fills
       run.window_tokens = 0;
@@ -618,10 +600,9 @@ class LayerReader {
   /// entry for each group of tokens, and those of the small groups an indexer's key with it. K serves as V.
   void compressed(u64 i) {
     LayerSpec& layer = layer_at(i);
-    u64 ratio = 0;
+    u64 ratio = ratio_of(i);
     bool indexed = layer.role == Role::sparse_entries;
     if (f_.find("compress_ratios") != nullptr) {
-      ratio = f_.whole_at("compress_ratios", i, kMaxTokens).value_or(0);
       if (ratio == 0) {
         f_.refuse(ErrorCode::conflict, "compress_ratios",
                   Text() << "is 0 for layer " << i << ", which is said to compress");
@@ -631,24 +612,33 @@ class LayerReader {
     } else {
       const Label name =
           indexed ? "compress_rates.compressed_sparse_attention" : "compress_rates.heavily_compressed_attention";
-      ratio = f_.need(name, kMaxTokens);
+      ratio = f_.need_tokens(name);
     }
     const LayerRun window = windowed(i);
     layer.runs.push_back(window);
     LayerRun entries = one(LayerKind::compressed);
-    entries.latent_width = static_cast<u32>(std::min<u64>(u64{window.kv_heads} * window.key_width, kMaxWidth));
+    const u64 width = u64{window.kv_heads} * window.key_width;
+    if (width > kMaxWidth) {
+      f_.refuse(ErrorCode::out_of_range, "head_dim",
+                Text() << "comes to entries of " << width << " values: at most 2^24 are accepted");
+      return;
+    }
+    entries.latent_width = static_cast<u32>(width);
     entries.tokens_per_entry = static_cast<u32>(ratio);
-    if (indexed) entries.indexer_width = static_cast<u32>(f_.whole("index_head_dim", kMaxWidth));
+    if (indexed) entries.indexer_width = static_cast<u32>(f_.width("index_head_dim"));
     layer.runs.push_back(entries);
   }
 
+  u64 ratio_of(u64 i) { return f_.whole_at("compress_ratios", i, kMaxTokens).value_or(0); }
+
+  /// Sought once: the list is gone through for each of its elements.
   u64 smallest_ratio() {
-    u64 smallest = 0;
-    for (u64 i = 0; i < count_ && smallest != 4; ++i) {
-      const auto ratio = f_.whole_at("compress_ratios", i, kMaxTokens);
-      if (ratio && *ratio != 0 && (smallest == 0 || *ratio < smallest)) smallest = *ratio;
+    if (smallest_ratio_) return *smallest_ratio_;
+    u64 smallest = std::numeric_limits<u64>::max();
+    for (u64 i = 0; i < count_; ++i) {
+      if (const u64 ratio = ratio_of(i); ratio != 0) smallest = std::min(smallest, ratio);
     }
-    return smallest;
+    return smallest_ratio_.emplace(smallest);
   }
 
   const Format* state_format(const Format* fallback) {
@@ -666,115 +656,114 @@ class LayerReader {
     return format;
   }
 
+  const LayerRun& linear() {
+    if (!linear_) linear_ = recurrent();
+    return *linear_;
+  }
+
   /// The shape behind every linear layer of the model (formulas: vLLM mamba_utils.py).
   LayerRun recurrent() {
-    if (linear_ready_) return linear_;
-    linear_ready_ = true;
     using S = RecurrentShape::Kind;
     RecurrentShape& s = out_.recurrent;
     const std::string_view stated = f_.text("linear_kind");
-    linear_ = one(LayerKind::recurrent);
-    linear_.conv_format = linear_.state_format = find_format("bf16");
-    u64 state = 0, conv = 0;
-    const auto times = [](u64 a, u64 b) {
-      const Wide product = Wide{a} * b;
-      return product > kMaxState ? kMaxState + 1 : static_cast<u64>(product);
-    };
+    LayerRun run = one(LayerKind::recurrent);
+    run.conv_format = run.state_format = find_format("bf16");
+    Wide state{}, conv{};
     // One after the other: the arguments of one call are read in any order, and what is read is listed.
     const auto mamba_inner = [&] {
       const u64 expand = f_.need("mamba_expand", 1024);
-      return times(expand, f_.need("hidden_size", kMaxWidth));
+      return expand * f_.need_width("hidden_size");
     };
 
     if (f_.find("linear_attn_config") != nullptr) {
       s.kind = S::kda;
-      s.heads = f_.need("linear_attn_config.num_heads", kMaxHeads);
-      s.key_width = s.value_width = f_.need("linear_attn_config.head_dim", kMaxWidth);
-      s.kernel = f_.need("linear_attn_config.short_conv_kernel_size", kMaxWidth);
-      state = times(s.heads, times(s.key_width, s.key_width));
-      conv = times(3 * s.heads * s.key_width, s.kernel - (s.kernel != 0));
+      s.heads = f_.need_heads("linear_attn_config.num_heads");
+      s.key_width = s.value_width = f_.need_width("linear_attn_config.head_dim");
+      s.kernel = f_.need_width("linear_attn_config.short_conv_kernel_size");
+      state = Wide{s.heads} * s.key_width * s.key_width;
+      conv = Wide{3} * s.heads * s.key_width * (s.kernel - 1);
     } else if (f_.find("linear_num_value_heads") != nullptr || f_.has_default("linear_num_value_heads")) {
       s.kind = S::delta;
-      s.heads = f_.need("linear_num_value_heads", kMaxHeads);
-      s.key_heads = f_.need("linear_num_key_heads", kMaxHeads);
-      s.key_width = f_.need("linear_key_head_dim", kMaxWidth);
-      s.value_width = f_.need("linear_value_head_dim", kMaxWidth);
-      s.kernel = f_.need("linear_conv_kernel_dim", kMaxWidth);
-      state = times(s.heads, times(s.key_width, s.value_width));
-      conv = times(2 * s.key_heads * s.key_width + s.heads * s.value_width, s.kernel - (s.kernel != 0));
+      s.heads = f_.need_heads("linear_num_value_heads");
+      s.key_heads = f_.need_heads("linear_num_key_heads");
+      s.key_width = f_.need_width("linear_key_head_dim");
+      s.value_width = f_.need_width("linear_value_head_dim");
+      s.kernel = f_.need_width("linear_conv_kernel_dim");
+      state = Wide{s.heads} * s.key_width * s.value_width;
+      conv = Wide{2 * s.key_heads * s.key_width + s.heads * s.value_width} * (s.kernel - 1);
     } else if (stated == "lightning") {
       s.kind = S::lightning;
       s.heads = query_heads(0);
       s.key_width = s.value_width = head_width(0, s.heads);
-      state = times(s.heads, times(s.key_width, s.key_width));
+      state = Wide{s.heads} * s.key_width * s.key_width;
     } else if (stated == "rwkv") {
       s.kind = S::rwkv;
-      s.value_width = s.key_width = f_.need("head_size", kMaxWidth);
-      const u64 hidden = f_.need("hidden_size", kMaxWidth);
-      u64 inner = f_.whole("attention_hidden_size", kMaxWidth);
+      s.value_width = s.key_width = f_.need_width("head_size");
+      const u64 hidden = f_.need_width("hidden_size");
+      u64 inner = f_.width("attention_hidden_size");
       if (inner == 0) inner = hidden;
-      if (f_.error()) return linear_;
+      if (f_.error()) return run;
       if (inner % s.key_width != 0) {
         f_.refuse(ErrorCode::not_divisible, "head_size", "does not divide the width of the time mixing");
-        return linear_;
+        return run;
       }
       s.heads = inner / s.key_width;
-      state = times(s.heads, times(s.key_width, s.key_width));
-      conv = 2 * hidden;
+      state = Wide{s.heads} * s.key_width * s.key_width;
+      conv = Wide{2} * hidden;
     } else if (stated == "griffin") {
       s.kind = S::griffin;
-      s.inner = f_.whole("lru_width", kMaxWidth);
-      if (s.inner == 0) s.inner = f_.need("hidden_size", kMaxWidth);
-      s.kernel = f_.need("conv1d_width", kMaxWidth);
+      s.inner = f_.width("lru_width");
+      if (s.inner == 0) s.inner = f_.need_width("hidden_size");
+      s.kernel = f_.need_width("conv1d_width");
       state = s.inner;
-      conv = times(s.inner, s.kernel - (s.kernel != 0));
+      conv = Wide{s.inner} * (s.kernel - 1);
     } else if (stated == "mamba1" || (stated.empty() && f_.find("mamba_num_heads") == nullptr &&
                                       f_.find("mamba_d_state") != nullptr && f_.find("mamba_dt_rank") != nullptr)) {
       s.kind = S::mamba1;
-      s.state = f_.need("mamba_d_state", kMaxWidth);
-      s.kernel = f_.need("mamba_d_conv", kMaxWidth);
+      s.state = f_.need_width("mamba_d_state");
+      s.kernel = f_.need_width("mamba_d_conv");
       // Falcon-Mamba's expand contradicts intermediate_size, which counts; in a hybrid that is the MLP's.
       if (f_.find("layer_types") == nullptr && f_.text("layer_pattern") == "linear")
-        s.inner = f_.whole("intermediate_size", kMaxWidth);
+        s.inner = f_.width("intermediate_size");
       if (s.inner == 0) s.inner = mamba_inner();
-      state = times(s.inner, s.state);
-      conv = times(s.inner, s.kernel - (s.kernel != 0));
+      state = Wide{s.inner} * s.state;
+      conv = Wide{s.inner} * (s.kernel - 1);
     } else if (stated == "mamba2" || f_.find("mamba_num_heads") != nullptr || f_.find("mamba_d_state") != nullptr ||
                f_.has_default("mamba_num_heads")) {
       s.kind = S::mamba2;
-      s.state = f_.need("mamba_d_state", kMaxWidth);
-      s.kernel = f_.need("mamba_d_conv", kMaxWidth);
-      s.groups = f_.need("mamba_n_groups", kMaxHeads);
-      s.key_width = f_.whole("mamba_head_dim", kMaxWidth);
-      s.heads = f_.whole("mamba_num_heads", kMaxHeads);
+      s.state = f_.need_width("mamba_d_state");
+      s.kernel = f_.need_width("mamba_d_conv");
+      s.groups = f_.need_heads("mamba_n_groups");
+      s.key_width = f_.width("mamba_head_dim");
+      s.heads = f_.heads("mamba_num_heads");
       if (s.heads == 0 || s.key_width == 0) {
-        u64 inner = f_.whole("mamba_inner", kMaxWidth);
+        u64 inner = f_.width("mamba_inner");
         if (inner == 0) inner = mamba_inner();
-        const u64 by = s.heads != 0 ? s.heads : f_.need("mamba_head_dim", kMaxWidth);
-        if (f_.error()) return linear_;
+        const u64 by = s.heads != 0 ? s.heads : f_.need_width("mamba_head_dim");
+        if (f_.error()) return run;
         if (inner % by != 0) {
           f_.refuse(ErrorCode::not_divisible, "mamba_expand", "× hidden_size is no whole number of heads");
-          return linear_;
+          return run;
         }
         (s.heads != 0 ? s.key_width : s.heads) = inner / by;
       }
-      s.inner = times(s.heads, s.key_width);
-      state = times(s.inner, s.state);
-      conv = times(s.inner + 2 * s.groups * s.state, s.kernel - (s.kernel != 0));
+      s.inner = s.heads * s.key_width;
+      state = Wide{s.inner} * s.state;
+      conv = Wide{s.inner + 2 * s.groups * s.state} * (s.kernel - 1);
     } else {
       f_.refuse(ErrorCode::unsupported, f_.find("layer_types") != nullptr ? "layer_types" : "model_type",
                 "has recurrent or linear layers of a kind whose state this config does not describe in known fields");
     }
-    if (f_.error()) return linear_;
+    if (f_.error()) return run;
     if (state > kMaxState || conv > kMaxState) {
       f_.refuse(ErrorCode::out_of_range, "mamba_d_state",
                 "and the other sizes come to a state of more than 2^48 values");
-      return linear_;
+      return run;
     }
-    linear_.state_values = state;
-    linear_.conv_values = conv;
-    linear_.state_format = state_format(linear_.state_format);
-    return linear_;
+    run.state_values = static_cast<u64>(state);
+    run.conv_values = static_cast<u64>(conv);
+    run.state_format = state_format(run.state_format);
+    return run;
   }
 
   LayerRun short_convolution() {
@@ -782,41 +771,43 @@ class LayerReader {
     run.state_format = run.conv_format = find_format("bf16");
     RecurrentShape& s = out_.conv;
     s.kind = RecurrentShape::Kind::conv;
-    s.kernel = f_.need("conv_L_cache", kMaxWidth);
-    s.inner = f_.whole("conv_dim", kMaxWidth);
-    if (s.inner == 0) s.inner = f_.need("hidden_size", kMaxWidth);
+    s.kernel = f_.need_width("conv_L_cache");
+    s.inner = f_.width("conv_dim");
+    if (s.inner == 0) s.inner = f_.need_width("hidden_size");
     static_assert(kMaxWidth * kMaxWidth <= kMaxState);
-    run.conv_values = s.inner * (s.kernel - (s.kernel != 0));
+    run.conv_values = s.inner * (s.kernel - 1);
     return run;
   }
 
   /// Layers that read another layer's cache.
   void share() {
-    const auto drop = [&](u64 i) {
-      for (LayerRun& run : layer_at(i).runs) run = one(LayerKind::shared);
+    const auto drop = [](LayerSpec& layer) {
+      for (LayerRun& run : layer.runs) run = one(LayerKind::shared);
     };
-    if (const u64 shared = f_.whole("num_kv_shared_layers", kMaxConfigLayers); shared != 0) {
+    if (const u64 shared = f_.layers("num_kv_shared_layers"); shared != 0) {
       if (shared >= count_) {
         f_.refuse(ErrorCode::conflict, "num_kv_shared_layers", "leaves no layer that owns a cache");
         return;
       }
-      for (u64 i = count_ - shared; i < count_; ++i) drop(i);
+      for (LayerSpec& layer : std::span(out_.layers).last(static_cast<std::size_t>(shared))) drop(layer);
     }
     // Hunyuan: layers after the first of each group read the first one's cache.
     if (f_.truth("use_cla", false)) {
-      const u64 factor = f_.need("cla_share_factor", kMaxConfigLayers);
-      for (u64 i = 0; factor != 0 && i < count_; ++i) {
-        if (i % factor != 0) drop(i);
+      const u64 factor = f_.need_layers("cla_share_factor");
+      if (f_.error()) return;
+      u64 i = 0;
+      for (LayerSpec& layer : out_.layers) {
+        if (i++ % factor != 0) drop(layer);
       }
     }
   }
 
   Fields& f_;
-  u64 count_ = 0;
+  u64 count_{};
   const Value* blocks_ = nullptr;
   LayerShapes out_;
-  LayerRun linear_;
-  bool linear_ready_ = false;
+  std::optional<LayerRun> linear_;
+  std::optional<u64> smallest_ratio_;
 };
 
 }  // namespace
@@ -825,16 +816,15 @@ LayerShapes read_layers(Fields& fields) { return LayerReader(fields).read(); }
 
 std::vector<LayerRun> run_lengths(std::span<const LayerSpec> layers) {
   std::vector<LayerRun> out;
-  for (std::size_t i = 0; i < layers.size();) {
-    std::size_t end = i + 1;
-    while (end < layers.size() && layers[end].runs == layers[i].runs) ++end;
-    for (LayerRun run : layers[i].runs) {
+  for (auto begin = layers.begin(); begin != layers.end();) {
+    const auto end =
+        std::find_if(begin, layers.end(), [&](const LayerSpec& layer) { return layer.runs != begin->runs; });
+    for (LayerRun run : begin->runs) {
       // A convolution over one token alone has nothing to keep.
       if (run.kind == LayerKind::recurrent && run.state_values == 0 && run.conv_values == 0) {
-        run = LayerRun{};
-        run.kind = LayerKind::none;
+        run = {.kind = LayerKind::none};
       }
-      run.count = static_cast<u32>(end - i);
+      run.count = static_cast<u32>(end - begin);
       if (!out.empty()) {
         LayerRun last = out.back();
         last.count = run.count;
@@ -845,7 +835,7 @@ std::vector<LayerRun> run_lengths(std::span<const LayerSpec> layers) {
       }
       out.push_back(run);
     }
-    i = end;
+    begin = end;
   }
   return out;
 }

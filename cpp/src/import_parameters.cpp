@@ -1,6 +1,7 @@
 // Parameters by the standard components of a decoder: embeddings, attention, MLP or experts, norms, states.
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "kvcap/config.hpp"
 
@@ -10,10 +11,6 @@ using json::Kind;
 using json::Value;
 
 namespace {
-
-constexpr u64 kMaxVocabulary = kMaxWidth;
-constexpr u64 kMaxExperts = u64{1} << 20;
-constexpr u64 kMaxConfigLayers = 4096;
 
 class Counter {
  public:
@@ -31,30 +28,32 @@ class Counter {
         return out;
       }
     }
-    if (const u64 projected = f_.whole("word_embed_proj_dim", kMaxWidth); projected != 0 && projected != hidden())
-      return out;
+    if (const u64 projected = f_.width("word_embed_proj_dim"); projected != 0 && projected != hidden()) return out;
 
     const u64 h = hidden();
-    u64 vocabulary = f_.whole("vocab_size", kMaxVocabulary);
-    if (const u64 pad = f_.whole("pad_vocab_size_multiple", kMaxVocabulary); pad > 1) {
+    u64 vocabulary = f_.width("vocab_size");
+    if (const u64 pad = f_.width("pad_vocab_size_multiple"); pad != 0) {
       vocabulary = ceil_div(vocabulary, pad) * pad;
     }
-    if (h == 0 || vocabulary == 0 || f_.error()) return out;
+    if (h == 0 || vocabulary == 0) return out;
     out.embedding = Wide{vocabulary} * h;
     if (!f_.truth("tie_word_embeddings", f_.has_trait(kTied))) out.head = out.embedding;
     if (f_.truth("lm_head_bias", f_.has_trait(kHeadBias))) out.rest += vocabulary;
     if (f_.has_trait(kPositions)) {
       const u64 spare = f_.has_trait(kSpareRows) ? 2 : 0;
-      out.rest += Wide{f_.need("max_position_embeddings", kMaxTokens) + spare} * h;
+      out.rest += Wide{f_.need_tokens("max_position_embeddings") + spare} * h;
     }
     if (f_.has_trait(kEmbeddingNorm)) out.rest += norm(h);
     out.rest += norm(h);
     // Whether layers that share another's indexer hold weights for one is not known.
     const auto owns = [](const LayerSpec& spec) { return spec.runs.front().indexer_width != 0; };
-    unknown_ = f_.whole("index_head_dim", kMaxWidth) != 0 && !std::ranges::all_of(shapes_.layers, owns);
+    unknown_ = f_.width("index_head_dim") != 0 && !std::ranges::all_of(shapes_.layers, owns);
     read_mlp();
-    for (std::size_t i = 0; i < shapes_.layers.size() && !unknown_; ++i)
-      out.layers.push_back(layer(i, out.inactive_experts));
+    u64 i = 0;
+    for (const LayerSpec& spec : shapes_.layers) {
+      if (unknown_) break;
+      out.layers.push_back(layer(i++, spec, out.inactive_experts));
+    }
     out.known = !unknown_ && !f_.error();
     return out;
   }
@@ -62,12 +61,12 @@ class Counter {
  private:
   using Parts = std::array<Wide, kModuleClasses>;
 
-  u64 hidden() { return f_.whole("hidden_size", kMaxWidth); }
+  u64 hidden() { return f_.width("hidden_size"); }
 
   [[nodiscard]] Wide norm(Wide width) const { return f_.has_trait(kNormBias) ? 2 * width : width; }
 
   void read_mlp() {
-    dense_ = f_.whole("intermediate_size", kMaxWidth);
+    dense_ = f_.width("intermediate_size");
     if (dense_ == 0 && f_.has_trait(kFourTimes)) {
       u64 ratio = f_.whole("expansion_ratio", 1024);
       if (ratio == 0) ratio = 4;
@@ -76,32 +75,30 @@ class Counter {
     }
     if (f_.has_trait(kHalfMlp)) dense_ /= 2;
     if (f_.has_trait(kAdjustedMlp) && f_.truth("block_auto_adjust_ff_dim", true)) {
-      const u64 multiple = std::max<u64>(f_.whole("block_multiple_of", kMaxWidth), 1);
+      const u64 multiple = std::max<u64>(f_.width("block_multiple_of"), 1);
       dense_ = ceil_div(dense_ * 2 / 3, multiple) * multiple;
     }
-    experts_ = f_.whole("num_experts", kMaxExperts);
-    if (f_.find("enable_moe_block") != nullptr && !f_.truth("enable_moe_block", false)) experts_ = 0;
-    expert_width_ = f_.whole("moe_intermediate_size", kMaxWidth);
-    if (expert_width_ == 0) expert_width_ = f_.whole("intermediate_size", kMaxWidth);
-    if (const u64 own = f_.whole("dense_intermediate_size", kMaxWidth); own != 0) dense_ = own;
-    if (const u64 own = f_.whole("intermediate_size_mlp", kMaxWidth); own != 0) dense_ = own;
+    experts_ = f_.experts("num_experts");
+    expert_width_ = f_.width("moe_intermediate_size");
+    if (expert_width_ == 0) expert_width_ = f_.width("intermediate_size");
+    if (const u64 own = f_.width("dense_intermediate_size"); own != 0) dense_ = own;
+    if (const u64 own = f_.width("intermediate_size_mlp"); own != 0) dense_ = own;
     // Experts that every token visits, by each way of stating them.
-    if (const u64 width = f_.whole("shared_expert_intermediate_size", kMaxWidth); width != 0) {
+    if (const u64 width = f_.width("shared_expert_intermediate_size"); width != 0) {
       shared_ = width;
-    } else if (const u64 each = f_.whole("moe_shared_expert_intermediate_size", kMaxWidth); each != 0) {
-      shared_ = each * std::max<u64>(f_.whole("n_shared_experts", kMaxExperts), 1);
-    } else if (const u64 all = f_.whole("shared_intermediate_size", kMaxWidth); all != 0) {
+    } else if (const u64 each = f_.width("moe_shared_expert_intermediate_size"); each != 0) {
+      shared_ = each * std::max<u64>(f_.experts("n_shared_experts"), 1);
+    } else if (const u64 all = f_.width("shared_intermediate_size"); all != 0) {
       shared_ = all;
-    } else if (const u64 number = f_.whole("n_shared_experts", kMaxExperts); number != 0) {
+    } else if (const u64 number = f_.experts("n_shared_experts"); number != 0) {
       shared_ = number * expert_width_;
     } else if (f_.has_trait(kSharedExpert)) {
       shared_ = expert_width_;
     }
   }
 
-  Parts layer(std::size_t i, Wide& inactive) {
+  Parts layer(u64 i, const LayerSpec& spec, Wide& inactive) {
     Parts parts{};
-    const LayerSpec& spec = shapes_.layers[i];
     const u64 h = hidden();
     switch (spec.role) {
       case Role::full:
@@ -154,17 +151,17 @@ class Counter {
     const Wide queries = spec.query_heads;
     Wide small = 0;
     if (run.kind == LayerKind::latent) {
-      const Wide rank = f_.whole("kv_lora_rank", kMaxWidth);
-      const Wide rope = f_.whole("qk_rope_head_dim", kMaxWidth);
-      const Wide nope = f_.whole("qk_nope_head_dim", kMaxWidth);
+      const Wide rank = run.latent_value_width;
+      const Wide rope = run.latent_width - rank;
+      const Wide nope = run.expanded_key_width - rope;
       const Wide value = run.expanded_value_width;
-      const Wide query_rank = f_.whole("q_lora_rank", kMaxWidth);
+      const Wide query_rank = f_.width("q_lora_rank");
       const Wide query_width = queries * (nope + rope);
       parts[kAttention] += query_rank != 0 ? h * query_rank + query_rank * query_width : h * query_width;
       parts[kAttention] += h * (rank + rope) + rank * queries * (nope + value) + queries * value * h;
       small += query_rank + rank;
       if (run.indexer_width != 0) {
-        const Wide heads = f_.whole("index_n_heads", kMaxHeads);
+        const Wide heads = f_.heads("index_n_heads");
         const Wide width = run.indexer_width;
         parts[kAttention] += query_rank * heads * width + h * width + h * heads;
         small += 2 * width;
@@ -173,7 +170,8 @@ class Counter {
       parts[kSmall] += small;
       return;
     }
-    if (f_.whole("kv_lora_rank", kMaxWidth) != 0 || run.indexer_width != 0) unknown_ = true;
+    // Which projections a layer has that reads another's cache is not known.
+    if (f_.width("kv_lora_rank") != 0 || run.indexer_width != 0 || run.kind == LayerKind::shared) unknown_ = true;
     const Wide q = queries * run.key_width;
     const Wide k = Wide{run.kv_heads} * run.key_width;
     const Wide v = Wide{run.kv_heads} * run.value_width;
@@ -182,13 +180,12 @@ class Counter {
     parts[kAttention] += h * (gate ? 2 * q : q) + h * k + h * v + o * h;
     const bool key = f_.truth("attention_bias", false) || f_.truth("add_qkv_bias", false) ||
                      f_.truth("use_qkv_bias", false) || f_.truth("qkv_bias", false);
-    const bool all = f_.find("bias") != nullptr && f_.truth("bias", false);
+    const bool all = f_.truth("bias", false);
     if (key || all || f_.has_trait(kQkvBias)) small += q + k + v;
     if ((key && f_.has_trait(kBiasKeyOut)) || all || f_.has_trait(kOutBias)) small += h;
-    const bool norm_key = f_.find("use_qk_norm") != nullptr && f_.truth("use_qk_norm", false);
-    if (f_.has_trait(kNormRows) || (norm_key && f_.has_trait(kNormRowsKey))) {
+    if (f_.has_trait(kNormRows) || (f_.has_trait(kNormRowsKey) && f_.truth("use_qk_norm", false))) {
       small += q + k;
-    } else if (f_.has_trait(kNormHeads) && !(f_.find("use_qk_norm") != nullptr && !norm_key)) {
+    } else if (f_.has_trait(kNormHeads) && f_.truth("use_qk_norm", true)) {
       small += 2 * Wide{run.key_width};
     }
     if (f_.has_trait(kSinks)) small += queries;
@@ -200,8 +197,7 @@ class Counter {
     const bool plain = f_.has_trait(kPlainMlp);
     if (width == 0) unknown_ = true;
     parts[kDense] += (plain ? 2 : 3) * h * width;
-    const bool biased = f_.has_trait(kMlpBias) || f_.truth("mlp_bias", false) ||
-                        (f_.find("bias") != nullptr && f_.truth("bias", false));
+    const bool biased = f_.has_trait(kMlpBias) || f_.truth("mlp_bias", false) || f_.truth("bias", false);
     if (biased) parts[kSmall] += (plain ? 1 : 2) * width + h;
   }
 
@@ -211,8 +207,8 @@ class Counter {
     if (experts_ == 0 || expert_width_ == 0) unknown_ = true;
     const Wide each = matrices * h * expert_width_;
     parts[kExperts] += experts_ * each;
-    const u64 visited = f_.whole("num_experts_per_tok", kMaxExperts);
-    if (visited != 0 && visited < experts_) inactive += (experts_ - visited) * each;
+    const u64 visited = f_.experts("num_experts_per_tok");
+    if (visited != 0) inactive += (experts_ - std::min(visited, experts_)) * each;
     parts[kShared] += matrices * h * shared_;
     parts[kRouter] += h * experts_;
     if (shared_ != 0 && f_.has_trait(kSharedGate)) parts[kRouter] += h;
@@ -221,33 +217,30 @@ class Counter {
   }
 
   bool is_moe(u64 i) {
-    if (experts_ < 2) return false;
+    if (experts_ < 2 || !f_.truth("enable_moe_block", true)) return false;
     if (const Value* const kinds = f_.get("mlp_layer_types"); kinds != nullptr && kinds->is(Kind::array)) {
-      u64 at = 0;
-      for (const Value& kind : *kinds) {
-        if (at++ == i) return kind.text != "dense";
-      }
+      if (const Value* const kind = element_at(*kinds, i)) return kind->text != "dense";
     }
     if (const Value* const numbers = f_.get("mlp_only_layers"); numbers != nullptr && numbers->is(Kind::array)) {
       for (const Value& number : *numbers) {
-        const auto one = json::to_whole(number, "mlp_only_layers", 0, kMaxConfigLayers);
+        const auto one = json::to_whole(number, {}, 0, std::numeric_limits<u64>::max());
         if (one && *one == i) return false;
       }
     }
-    if (i < f_.whole("first_k_dense_replace", kMaxConfigLayers)) return false;
+    if (i < f_.layers("first_k_dense_replace")) return false;
     if (f_.find("moe_layer_freq") != nullptr) {
       const Value* const frequency = f_.get("moe_layer_freq");
       if (frequency != nullptr && frequency->is(Kind::array)) {
         const auto flag = f_.whole_at("moe_layer_freq", i, 1);
         return flag && *flag == 1;
       }
-      const u64 every = f_.whole("moe_layer_freq", kMaxConfigLayers);
+      const u64 every = f_.layers("moe_layer_freq");
       return every == 0 || i % every == 0;
     }
-    if (const u64 step = f_.whole("decoder_sparse_step", kMaxConfigLayers); step > 1) return (i + 1) % step == 0;
-    if (const u64 step = f_.whole("interleave_moe_layer_step", kMaxConfigLayers); step > 1) return (i + 1) % step == 0;
-    if (const u64 period = f_.whole("expert_layer_period", kMaxConfigLayers); period > 1) {
-      const u64 offset = f_.whole("expert_layer_offset", kMaxConfigLayers);
+    if (const u64 step = f_.layers("decoder_sparse_step"); step != 0) return (i + 1) % step == 0;
+    if (const u64 step = f_.layers("interleave_moe_layer_step"); step != 0) return (i + 1) % step == 0;
+    if (const u64 period = f_.layers("expert_layer_period"); period != 0) {
+      const u64 offset = f_.layers("expert_layer_offset");
       return i >= offset && (i - offset) % period == 0;
     }
     return true;
@@ -258,7 +251,7 @@ class Counter {
     const Wide h = hidden();
     switch (s.kind) {
       case S::mamba1: {
-        Wide rank = f_.whole("mamba_dt_rank", kMaxWidth);
+        Wide rank = f_.width("mamba_dt_rank");
         if (rank == 0) rank = ceil_div<Wide>(h, 16);
         const Wide d = s.inner;
         parts[kAttention] += h * 2 * d + d * (rank + Wide{2} * s.state) + rank * d + d * h;
@@ -301,11 +294,8 @@ class Counter {
 
   /// Blocks of block_configs: an MLP of its own width, a norm for each part that is left.
   void pruned(const Value& blocks, u64 i, bool attention_gone, Parts& parts) {
-    const Value* ffn = nullptr;
-    u64 at = 0;
-    for (const Value& block : blocks) {
-      if (at++ == i) ffn = block.get("ffn");
-    }
+    const Value* const block = element_at(blocks, i);
+    const Value* const ffn = block != nullptr ? block->get("ffn") : nullptr;
     const auto on = [&](std::string_view name) {
       const Value* const value = ffn->get(name);
       return value != nullptr && value->is(Kind::boolean) && value->truth;
@@ -320,7 +310,7 @@ class Counter {
     parts[kSmall] += norm(h);
     u64 width = 0;
     if (const Value* const own = ffn->get("intermediate_size")) {
-      width = json::to_whole(*own, "block_configs", 1, kMaxWidth).value_or(0);
+      width = json::to_whole(*own, "block_configs", {}, kMaxWidth).value_or(0);
     } else if (const Value* const times = ffn->get("ffn_mult")) {
       const auto fraction = json::to_fraction(*times, "block_configs", {}, {1000 * Fraction::kOne});
       // Two thirds of the multiple of the width, rounded up to 256 (DeciLM's modelling code).
@@ -331,8 +321,8 @@ class Counter {
 
   Fields& f_;
   const LayerShapes& shapes_;
-  u64 dense_ = 0, experts_ = 0, expert_width_ = 0, shared_ = 0;
-  bool unknown_ = false;
+  u64 dense_{}, experts_{}, expert_width_{}, shared_{};
+  bool unknown_{};
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 
 #include "import_support.hpp"
 #include "kvcap/import.hpp"
@@ -75,6 +76,10 @@ TEST_CASE("forms of stating layers") {
           Row{"mistral", R"("sliding_window":-2)", "out_of_range: sliding_window"},
           Row{"mistral", R"("sliding_window":8,"max_position_embeddings":8)", "2 full 2x16"},
           Row{"mistral", R"("sliding_window":8,"max_position_embeddings":"long")", "2 window 8 2x16"},
+          Row{"llama", R"("layer_types":["local","local"],"sliding_window":8,"max_position_embeddings":8)",
+              "2 full 2x16"},
+          Row{"llama", R"("layer_types":["local","full"],"sliding_window":8,"use_sliding_window":null)",
+              "1 window 8 2x16; 1 full 2x16"},
           Row{"smollm3", R"("use_sliding_window":true,"sliding_window":8)", "2 full 2x16"},
           Row{"smollm3", R"("use_sliding_window":true,"sliding_window":8,"max_window_layers":1)",
               "1 full 2x16; 1 window 8 2x16"},
@@ -94,6 +99,7 @@ TEST_CASE("forms of stating layers") {
           Row{"gpt_neo", R"("attention_types":[7])", "conflict: attention_types"},
           Row{"gpt_neo", R"("attention_types":[[["global"]]])", "conflict: attention_types"},
           Row{"gpt_neo", R"("attention_types":[[["global"],0]])", "conflict: attention_types"},
+          Row{"gpt_neo", R"("attention_types":[[["global"],0],[["global"],2]])", "conflict: attention_types"},
           Row{"gpt_neo", R"("attention_types":[["global",2]])", "conflict: attention_types"},
           Row{"gpt_neo", R"("attention_types":[[[],2]])", "conflict: attention_types"},
           Row{"gpt_neo", R"("attention_types":[[["global"],1]])", "conflict: attention_types"},
@@ -141,6 +147,111 @@ TEST_CASE("forms of stating layers") {
   }
 }
 
+/// A letter for each layer in order: full, window, chunked, recurrent, shared, none, latent, x for cross attention.
+std::string order(std::string_view text) {
+  const auto model = import_config_text(text);
+  if (!model) return std::string(std::string_view(code_name(model.error().code))) + ": " + model.error().field;
+  std::string out;
+  for (const LayerRun& run : model->layers) {
+    out.append(run.count, run.kind == LayerKind::cross ? 'x' : *kind_name(run.kind));
+  }
+  return out;
+}
+
+TEST_CASE("which layers are which") {
+  const std::string delta =
+      R"("linear_attn_config":{"num_heads":2,"head_dim":8,"short_conv_kernel_size":4,"kda_layers":)";
+  for (const auto& [type, rest, expected] : {
+           std::tuple{"jamba", std::string(R"("attn_layer_period":3,"attn_layer_offset":2)"), "rrfrrfrr"},
+           std::tuple{"jamba", std::string(R"("attn_layer_period":3,"attn_layer_offset":0)"), "frrfrrfr"},
+           std::tuple{"jamba", std::string(R"("attn_layer_period":7,"attn_layer_offset":5)"), "rrrrrfrr"},
+           std::tuple{"qwen3_next", std::string(R"("full_attention_interval":3)"), "rrfrrfrr"},
+           std::tuple{"kimi_linear", delta + "[1,2,4,8]}", "rrfrfffr"},
+           std::tuple{"kimi_linear", delta + R"([1,2,4,8],"full_attn_layers":[3,5,6,7]})", "rrfrfffr"},
+           std::tuple{"kimi_linear", delta + R"([1,2,4,8],"full_attn_layers":[3,5,6]})",
+                      "conflict: linear_attn_config.full_attn_layers"},
+           std::tuple{"llama", std::string(R"("attn_type_list":[1,1,0,1,1,1,0,1],"linear_kind":"lightning")"),
+                      "ffrfffrf"},
+           std::tuple{"lfm2", std::string(R"("full_attn_idxs":[2,6],"conv_L_cache":3)"), "rrfrrrfr"},
+           std::tuple{"mamba2_ssm", std::string(R"("attn_layer_idx":[2,6])"), "rrfrrrfr"},
+           std::tuple{"mamba2_ssm", std::string(R"("attn_layer_idx":[],"attn_cfg":{"d_conv":4})"), "rrrrrrrr"},
+           std::tuple{"mamba2_ssm", std::string(R"("attn_layer_idx":[3],"attn_cfg":{"d_conv":0})"), "rrrfrrrr"},
+           std::tuple{"llama", std::string(R"("cross_attention_layers":[0,5])"), "xffffxff"},
+           std::tuple{"recurrent_gemma", std::string(R"("block_types":["recurrent","recurrent","attention"])"),
+                      "rrwrrwrr"},
+           std::tuple{"llama", std::string(R"("block_types":["none","attention"],"attention_window_size":0)"),
+                      "nfnfnfnf"},
+           std::tuple{"nemotron_h", std::string(R"("hybrid_override_pattern":"M*-EM*--","mamba_num_heads":4)"),
+                      "rfnnrfnn"},
+           std::tuple{"exaone4", std::string(R"("sliding_window":8,"sliding_window_pattern":"LLG")"), "wwfwwfww"},
+           std::tuple{"gemma3", std::string(R"("sliding_window":8,"sliding_window_pattern":3)"), "wwfwwfww"},
+           std::tuple{"smollm3", std::string(R"("use_sliding_window":true,"sliding_window":8,"max_window_layers":5)"),
+                      "fffffwww"},
+           std::tuple{"qwen2", std::string(R"("use_sliding_window":true,"sliding_window":8,"num_hidden_layers":30)"),
+                      "ffffffffffffffffffffffffffffww"},
+           std::tuple{"gpt_neo",
+                      std::string(R"("attention_types":[[["global","local"],3],[["local"],4]],"window_size":8)"),
+                      "fwfwfwww"},
+           std::tuple{"gpt_neo", std::string(R"("attention_types":[[["global","local"],4]],"window_size":8)"),
+                      "fwfwfwfw"},
+           std::tuple{"gpt_neo", std::string(R"("attention_types":[[["global"],4096]])"), "ffffffff"},
+           std::tuple{"gpt_neo", std::string(R"("attention_types":[[["global"],4097]])"), "conflict: attention_types"},
+           std::tuple{"gpt_neo", std::string(R"("attention_types":[[["global"],7]])"), "conflict: attention_types"},
+           std::tuple{"gpt_neo", std::string(R"("attention_types":[[["global"],8,1]])"), "conflict: attention_types"},
+           std::tuple{"llama4", std::string(R"("attention_chunk_size":8,"no_rope_layer_interval":3)"), "ccfccfcc"},
+           std::tuple{"llama4", std::string(R"("attention_chunk_size":8,"no_rope_layers":[1,1,0,1,1,1,0,1])"),
+                      "ccfcccfc"},
+           std::tuple{"llama", std::string(R"("num_kv_shared_layers":3)"), "fffffsss"},
+           std::tuple{"llama", std::string(R"("num_kv_shared_layers":7)"), "fsssssss"},
+           std::tuple{"llama", std::string(R"("num_kv_shared_layers":8)"), "conflict: num_kv_shared_layers"},
+           std::tuple{"llama", std::string(R"("use_cla":true,"cla_share_factor":3)"), "fssfssfs"},
+           std::tuple{"llama", std::string(R"("use_cla":true,"cla_share_factor":1)"), "ffffffff"},
+           std::tuple{"t5", std::string(R"("num_decoder_layers":3,"decoder_layers":5)"), "fff"},
+           std::tuple{"t5", std::string(R"("decoder_layers":5)"), "fffff"},
+           // A window as long as the context never fills; where nothing says which layers slide, only such a one is
+           // read.
+           std::tuple{"odd", std::string(R"("sliding_window":8,"max_position_embeddings":8)"), "ffffffff"},
+           std::tuple{"odd", std::string(R"("sliding_window":8,"max_position_embeddings":9)"),
+                      "unsupported: sliding_window"},
+           std::tuple{"odd", std::string(R"("sliding_window":0)"), "ffffffff"},
+           std::tuple{"mistral", std::string(R"("sliding_window":8,"max_position_embeddings":9)"), "wwwwwwww"},
+           std::tuple{"llama",
+                      std::string(R"("layer_types":["local","full","local","full","full","full","full","full"],)"
+                                  R"("sliding_window":8,"max_position_embeddings":8)"),
+                      "ffffffff"},
+           // The indexer of GLM-5.2: the first layers own one, then one layer of each so many.
+           std::tuple{"glm_moe_dsa", std::string(R"("kv_lora_rank":8,"qk_rope_head_dim":4)"), "llllllll"},
+           // LongCat-Flash counts pairs.
+           std::tuple{"longcat_flash", std::string(R"("num_hidden_layers":null,"num_layers":3)"), "ffffff"},
+           // Caches side by side become runs of their own.
+           std::tuple{"falcon_h1", std::string(R"("mamba_n_heads":4)"), "ffffffffrrrrrrrr"},
+       }) {
+    CAPTURE(type);
+    CAPTURE(rest);
+    CHECK(order(config(type, R"("num_hidden_layers":8,)" + rest)) == expected);
+  }
+}
+
+TEST_CASE("which layers own an indexer") {
+  const auto owners = [](std::string_view rest) {
+    const auto model = import_config_text(config(
+        "glm_moe_dsa",
+        R"("num_hidden_layers":9,"kv_lora_rank":8,"qk_rope_head_dim":4,"index_head_dim":32,)" + std::string(rest)));
+    REQUIRE(model);
+    std::string out;
+    for (const LayerRun& run : model->layers) out.append(run.count, run.indexer_width == 32 ? 'i' : '.');
+    return out;
+  };
+  CHECK(owners(R"("index_topk":2048)") == "iiiiiiiii");
+  CHECK(owners(R"("index_topk_freq":1)") == "iiiiiiiii");
+  CHECK(owners(R"("index_topk_freq":0)") == "iiiiiiiii");
+  // From the layer before the offset on, one of each so many; all of those before it
+  CHECK(owners(R"("index_topk_freq":3,"index_skip_topk_offset":1)") == "i..i..i..");
+  CHECK(owners(R"("index_topk_freq":4,"index_skip_topk_offset":3)") == "iii...i..");
+  CHECK(owners(R"("index_topk_freq":3,"indexer_types":["full","shared","full","full","shared","full","full","full",)"
+               R"("full"])") == "i.ii.iiii");
+}
+
 TEST_CASE("heads and widths") {
   for (
       const auto& [type, rest, expected] : {
@@ -152,13 +263,18 @@ TEST_CASE("heads and widths") {
           Row{"llama", R"("num_key_value_heads":3)", "not_divisible: num_key_value_heads"},
           Row{"llama", R"("num_attention_heads":0)", "out_of_range: num_attention_heads"},
           Row{"llama", R"("num_attention_heads":null)", "missing: num_attention_heads"},
+          Row{"llama", R"("num_attention_heads":null,"num_key_value_heads":null)", "missing: num_attention_heads"},
           Row{"llama", R"("head_dim":null)", "2 full 2x16"},
+          Row{"llama", R"("head_dim":0,"hidden_size":128)", "2 full 2x32"},
+          Row{"llama", R"("head_dim":1)", "2 full 2x1"},
           Row{"llama", R"("head_dim":null,"hidden_size":62)", "missing: head_dim"},
           Row{"llama", R"("head_dim":null,"hidden_size":null)", "missing: hidden_size"},
           Row{"llama", R"("head_dim":null,"num_attention_heads":[4,8])", "missing: head_dim"},
           Row{"gpt_bigcode", "", "2 full 1x16"},
           Row{"gpt_bigcode", R"("multi_query":false)", "2 full 2x16"},
           Row{"chatglm", R"("multi_query_attention":false)", "2 full 4x16"},
+          Row{"chatglm", R"("multi_query_attention":true)", "2 full 2x16"},
+          Row{"chatglm", R"("multi_query_attention":null)", "2 full 2x16"},
           Row{"mpt", R"("attn_config":{"attn_type":"multiquery_attention"})", "2 full 1x16"},
           Row{"llama", R"("attention_k_eq_v":true)", "2 full 2x16/0"},
           // Latent rows
@@ -167,6 +283,8 @@ TEST_CASE("heads and widths") {
           Row{"deepseek_v3", R"("kv_lora_rank":8,"qk_rope_head_dim":4,"use_mla":false)", "2 full 2x16"},
           Row{"minicpm3", R"("kv_lora_rank":8,"qk_rope_head_dim":4,"hidden_size":62)", "2 latent 12"},
           // Indexers
+          Row{"deepseek_v32", R"("kv_lora_rank":8,"qk_rope_head_dim":4,"index_head_dim":1)", "2 latent 12+1"},
+          Row{"minimax_m3", R"("sparse_attention_config":{"sparse_index_dim":1})", "2 full 2x16+1"},
           Row{"deepseek_v32",
               R"("kv_lora_rank":8,"qk_rope_head_dim":4,"index_head_dim":32,"indexer_types":["full","shared"])",
               "1 latent 12+32; 1 latent 12"},
@@ -192,6 +310,8 @@ TEST_CASE("heads and widths") {
               "2 window 4 2x16/0; 1 compressed 8 latent 32+32; 1 compressed 16 latent 32"},
           Row{"deepseek_v4", R"("compress_ratios":[16,8],"sliding_window":4,"index_head_dim":32)",
               "2 window 4 2x16/0; 1 compressed 16 latent 32; 1 compressed 8 latent 32+32"},
+          Row{"deepseek_v4", R"("compress_ratios":[1,2],"sliding_window":4,"index_head_dim":32)",
+              "2 window 4 2x16/0; 1 compressed 1 latent 32+32; 1 compressed 2 latent 32"},
           Row{"deepseek_v4", R"("compress_ratios":[0,4],"sliding_window":4)",
               "2 window 4 2x16/0; 1 compressed 4 latent 32"},
           Row{"deepseek_v4", R"("compress_ratios":["x",4],"sliding_window":4)", "wrong_type: compress_ratios"},
@@ -203,12 +323,72 @@ TEST_CASE("heads and widths") {
               "conflict: compress_ratios"},
           Row{"deepseek_v4",
               R"("layer_types":["compressed_sparse_attention","full"],"compress_ratios":[4],"sliding_window":4)",
-              "1 window 4 2x16/0; 1 compressed 4 latent 32; 1 full 2x16"},
+              "conflict: compress_ratios"},
       }) {
     CAPTURE(type);
     CAPTURE(rest);
     CHECK(outcome(config(type, rest)) == expected);
   }
+}
+
+TEST_CASE("as many compressed layers as there may be are read before one gives up waiting") {
+  std::string ratios = R"("num_hidden_layers":4096,"sliding_window":4,"index_head_dim":32,"compress_ratios":[16)";
+  for (int i = 1; i < 4096; ++i) ratios += ",8";
+  CHECK(outcome(config("deepseek_v4", ratios + "]")) ==
+        "4096 window 4 2x16/0; 1 compressed 16 latent 32; 4095 compressed 8 latent 32+32");
+}
+
+TEST_CASE("what a latent row stands for") {
+  const auto run = [](std::string_view type, std::string_view rest) {
+    const auto model =
+        import_config_text(config(type, R"("kv_lora_rank":8,"qk_rope_head_dim":4,)" + std::string(rest)));
+    REQUIRE(model);
+    REQUIRE(model->layers.size() == 1);
+    for (const ImportedField& field : model->defaulted) {
+      if (field.name == "v_head_dim") CHECK(field.value == digits(model->layers.front().expanded_value_width));
+    }
+    const bool noted = std::ranges::any_of(model->defaulted, [](const auto& one) { return one.name == "v_head_dim"; });
+    return std::pair(model->layers.front(), noted);
+  };
+  LayerRun latent{.count = 2, .kind = LayerKind::latent, .latent_width = 12, .latent_value_width = 8};
+  latent.expanded_heads = 4;
+  latent.expanded_key_width = 4 + 5;
+  latent.expanded_value_width = 7;
+  CHECK(run("deepseek_v3", R"("qk_nope_head_dim":5,"v_head_dim":7)") == std::pair(latent, false));
+  // MiniCPM3 leaves out how wide V is: hidden_size ÷ heads, where that is whole.
+  latent.expanded_value_width = 16;
+  CHECK(run("minicpm3", R"("qk_nope_head_dim":5)") == std::pair(latent, true));
+  latent.expanded_value_width = 0;
+  CHECK(run("minicpm3", R"("qk_nope_head_dim":5,"hidden_size":62)") == std::pair(latent, false));
+  CHECK(run("minicpm3", R"("qk_nope_head_dim":5,"hidden_size":null)") == std::pair(latent, false));
+  CHECK(run("minicpm3", R"("qk_nope_head_dim":5,"hidden_size":1)") == std::pair(latent, false));
+}
+
+TEST_CASE("defaults that follow from other fields are stated") {
+  const auto defaulted = [](std::string_view rest, std::string_view name) {
+    const auto model = import_config_text(config("llama", rest));
+    REQUIRE(model);
+    for (const ImportedField& field : model->defaulted) {
+      if (field.name == name) return field.value;
+    }
+    return std::string("none");
+  };
+  CHECK(defaulted(R"("head_dim":null,"hidden_size":72)", "head_dim") == "18");
+  CHECK(defaulted(R"("num_key_value_heads":null)", "num_key_value_heads") == "4");
+}
+
+TEST_CASE("refusals of layers say what was found") {
+  const auto message = [](std::string_view type, std::string_view rest) {
+    const auto model = import_config_text(config(type, rest));
+    REQUIRE_FALSE(model);
+    return model.error().message;
+  };
+  CHECK(message("nemotron_h", R"("hybrid_override_pattern":"*?")") ==
+        R"(has the letter "?", a kind of layer that is not known)");
+  CHECK(message("kimi_linear", R"("linear_attn_config":{"kda_layers":[1],"full_attn_layers":[1,2]})") ==
+        "and kda_layers name 3 layers of 2");
+  CHECK(message("deepseek_v4", R"("compress_ratios":[8,16],"sliding_window":4,"head_dim":8388609)") ==
+        "comes to entries of 16777218 values: at most 2^24 are accepted");
 }
 
 TEST_CASE("states of recurrent layers") {
@@ -237,14 +417,27 @@ TEST_CASE("states of recurrent layers") {
           Row{"llama",
               R"("layer_types":["mamba","full"],"mamba_num_heads":2,"mamba_d_state":8,"mamba_d_conv":4,"head_dim":null)",
               "missing: mamba_n_groups"},
+          // The rank of the steps alone tells Mamba, unless the type or a number of heads says Mamba-2.
+          Row{"mamba2", R"("mamba_d_state":8,"mamba_dt_rank":4,"mamba_n_groups":1,"mamba_d_ssm":128,"head_dim":16)",
+              "2 recurrent 1024:bf16 432:bf16"},
+          Row{"llama",
+              R"("layer_types":["mamba","full"],"mamba_num_heads":8,"mamba_d_state":8,"mamba_dt_rank":4,"mamba_d_conv":4,)"
+              R"("mamba_expand":2,"mamba_n_groups":1)",
+              "1 recurrent 1024:bf16 432:bf16; 1 full 2x16"},
           Row{"llama", R"("layer_types":["mamba","full"])", "unsupported: layer_types"},
           Row{"mamba2", kHuge, "out_of_range: mamba_d_state"},
           Row{"jamba", R"("layer_types":["mamba","full"],"mamba_ssm_dtype":"float8")", "unsupported: mamba_ssm_dtype"},
           Row{"jamba", R"("layer_types":["mamba","full"],"mamba_ssm_dtype":"fp8")", "unsupported: mamba_ssm_dtype"},
+          Row{"jamba", R"("layer_types":["mamba","full"],"mamba_ssm_dtype":"float16")",
+              "1 recurrent 2048:fp16 384:bf16; 1 full 2x16"},
           Row{"jamba", R"("layer_types":["mamba","full"],"mamba_ssm_dtype":"float32")",
               "1 recurrent 2048:fp32 384:bf16; 1 full 2x16"},
           // Lightning attention by its word
           Row{"minimax_m1", R"("layer_types":["linear_attention","full"])", "1 recurrent 1024:bf16; 1 full 2x16"},
+          // … of the first layer's heads
+          Row{"minimax_m1",
+              R"("layer_types":["linear_attention","full"],"num_attention_heads":[4,8],"head_dim":[16,32])",
+              "1 recurrent 1024:bf16; 1 full 2x32"},
           // LFM2's short convolution
           Row{"lfm2", R"("full_attn_idxs":[1],"conv_L_cache":3)", "1 recurrent 0:bf16 128:bf16; 1 full 2x16"},
           Row{"lfm2", R"("full_attn_idxs":[1],"conv_L_cache":3,"conv_dim":32)",
@@ -267,8 +460,9 @@ TEST_CASE("where no count of layers is given, the lists of layers are counted") 
   CHECK(without(R"("layer_types":[])") == "missing: num_hidden_layers");
   CHECK(without(R"("layer_types":7)") == "missing: num_hidden_layers");
   std::string many = R"("layer_types":["none")";
-  for (int i = 0; i < 4096; ++i) many += R"(,"none")";
-  CHECK(without(many + "]") == "missing: num_hidden_layers");
+  for (int i = 1; i < 4096; ++i) many += R"(,"none")";
+  CHECK(without(many + "]") == "4096 none");
+  CHECK(without(many + R"(,"none"])") == "missing: num_hidden_layers");
 }
 
 TEST_CASE("the language model is found within the config, and other files are named") {
@@ -390,6 +584,7 @@ TEST_CASE("terms of the parameter count") {
               R"("block_configs":[{"attention":{},"ffn":{"ffn_mult":1.5}},{"attention":{"no_op":true},"ffn":{"ffn_mult":1.5}}])",
               kAttention + 4 * kMlp + 3 * 64 + 12'864},
           // What is not known is not guessed.
+          Term{"llama", R"("num_kv_shared_layers":1)", kUnknown},
           Term{"llama", R"("hidden_size_per_layer_input":0)", kPlain},
           Term{"llama", R"("hidden_size_per_layer_input":8)", kUnknown},
           Term{"llama", R"("use_cla":false)", kPlain},

@@ -17,6 +17,9 @@ namespace kvcap {
 /// Whether `name` is one of the words of a list like "llama|mistral|qwen2".
 [[nodiscard]] bool in_list(std::string_view list, std::string_view name) noexcept;
 
+/// Element i of a list, counted from 0; nullptr past its end.
+[[nodiscard]] const json::Value* element_at(const json::Value& list, u64 i) noexcept;
+
 /// What the parameter count of a family needs to know beside the config's numbers. Every trait is a term of the
 /// formula.
 enum Trait : u32 {
@@ -70,6 +73,10 @@ struct FieldDefault {
 };
 [[nodiscard]] const FieldDefault* find_default(std::string_view model_type, std::string_view field) noexcept;
 
+inline constexpr u64 kMaxConfigLayers = 4096;         ///< layers of a config, and places and steps among them
+inline constexpr u64 kMaxExperts = u64{1} << 20;      ///< experts of one layer
+inline constexpr u64 kMaxLatentPart = kMaxWidth / 2;  ///< values of a latent row or of its rotary key: two are added
+
 /// A config's fields by canonical name. Reading marks a field as used or defaulted; the first fault stays in `error()`
 /// and later reads give zeros, so that a caller checks once.
 class Fields {
@@ -93,6 +100,16 @@ class Fields {
   u64 whole(Label name, u64 max);
   /// As `whole`, but `missing` when there is none.
   u64 need(Label name, u64 max);
+  /// The same by what is counted, with its limit.
+  u64 layers(Label name) { return whole(name, kMaxConfigLayers); }
+  u64 tokens(Label name) { return whole(name, kMaxTokens); }
+  u64 width(Label name) { return whole(name, kMaxWidth); }
+  u64 heads(Label name) { return whole(name, kMaxHeads); }
+  u64 experts(Label name) { return whole(name, kMaxExperts); }
+  u64 need_layers(Label name) { return need(name, kMaxConfigLayers); }
+  u64 need_tokens(Label name) { return need(name, kMaxTokens); }
+  u64 need_width(Label name) { return need(name, kMaxWidth); }
+  u64 need_heads(Label name) { return need(name, kMaxHeads); }
   /// true or false (0 and 1 too); `fallback` when absent and the model's type has no default.
   bool truth(Label name, bool fallback);
   /// Text; empty when absent.
@@ -100,6 +117,9 @@ class Fields {
   /// Element `index` of a list of counts, or the count itself when it is no list; nothing when absent or null there.
   std::optional<u64> whole_at(Label name, u64 index, u64 max);
 
+  /// The context length in the config; 0 where that is no number of tokens: some files hold 10^30 for "no limit". Marks
+  /// nothing.
+  [[nodiscard]] u64 stated_context();
   /// Whether the model's type has a default for it.
   [[nodiscard]] bool has_default(Label name) const noexcept { return find_default(model_type_, name) != nullptr; }
   /// Notes a default that follows from other fields.
