@@ -72,21 +72,19 @@ constexpr Measured kSglangContextWithPeers{1'500, 600, 2'150};
 constexpr Measured kSglangLoading{250, 0, 500};
 constexpr Measured kSglangLoadingLargeCard{950, 200, 2'100};
 
-u64 square_root(Wide value) noexcept {
-  u64 low = 0;
-  u64 high = u64{1} << 32;
-  while (high - low > 1) {
-    const u64 middle = low + (high - low) / 2;
-    (Wide{middle} * middle <= value ? low : high) = middle;
-  }
-  return low;
+/// Rounded down, by Newton's method from above.
+u64 square_root(u64 value) noexcept {
+  if (value == 0) return 0;
+  u64 root = value;
+  while (root > value / root) root = (root + value / root) / 2;
+  return root;
 }
 
 /// The hidden width that a transformer of so many active parameters and layers has: parameters = 12 × layers × width²
 /// (attention 4, MLP 8; Kaplan et al. 2020, "Scaling laws", section 2.1). Within a fifth for what is served today.
 u64 hidden_width(const Model& model) noexcept {
   const u64 active = model.active_parameters.value_or(model.parameters.value_or(0));
-  Wide layers = model.layer_count;
+  u64 layers = model.layer_count;
   if (layers == 0) {
     for (const auto& run : model.layers) layers += run.count;
   }

@@ -7,6 +7,7 @@
 
 #include "kvcap/catalogue.hpp"
 #include "kvcap/deployment.hpp"
+#include "kvcap/weights.hpp"
 
 using namespace kvcap;
 
@@ -159,6 +160,49 @@ TEST_CASE("random models: monotone in context, never cheaper split, one run or m
       CHECK(sum == sequence_cost(merged, bf16(), 1, {4096}).total);
     }
   }
+}
+
+TEST_CASE("what is not stated is nothing") {
+  CHECK(LayerRun{} == LayerRun{.count = 0,
+                               .kind = LayerKind::full,
+                               .kv_heads = 0,
+                               .key_width = 0,
+                               .value_width = 0,
+                               .latent_width = 0,
+                               .latent_value_width = 0,
+                               .expanded_heads = 0,
+                               .expanded_key_width = 0,
+                               .expanded_value_width = 0,
+                               .indexer_width = 0,
+                               .window_tokens = 0,
+                               .tokens_per_entry = 0,
+                               .source_tokens = 0,
+                               .state_values = 0,
+                               .conv_values = 0});
+  const Model model;
+  CHECK(model.layer_count == 0);
+  CHECK(model.query_heads == 0);
+  CHECK(model.vocabulary == 0);
+  CHECK(model.max_context == 0);
+  CHECK_FALSE(model.multimodal);
+  CHECK_FALSE(model.native_weights_estimated);
+  CHECK(Bytes{}.count == 0);
+  CHECK(Tokens{}.count == 0);
+  CHECK(Fraction{}.billionths == 0);
+  CHECK(Reading{}.millionths == 0);
+  CHECK_FALSE(WeightBytes{}.exact);
+}
+
+TEST_CASE("every kind is known by its name") {
+  for (const char* const name :
+       {"full", "window", "chunked", "latent", "compressed", "recurrent", "shared", "none", "cross"}) {
+    CAPTURE(name);
+    const auto kind = find_kind(name);
+    REQUIRE(kind);
+    CHECK(std::string_view(kind_name(*kind)) == name);
+  }
+  CHECK_FALSE(find_kind("odd"));
+  CHECK_FALSE(find_kind(""));
 }
 
 TEST_CASE("readings keep GB and GiB apart") {
