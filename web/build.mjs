@@ -172,8 +172,8 @@ function wordScript(name) {
 /** A language that runs from right to left. */
 const RTL = /^(ar|fa|he|ur)$/;
 
-async function writeWords(esbuild) {
-  const rtl = await bundle(esbuild, "rtl.ts", { format: "iife" });
+async function writeWords(esbuild, form) {
+  const rtl = await bundle(esbuild, "rtl.ts", { format: "iife", ...form });
   mkdirSync(join(dist, "locales"), { recursive: true });
   for (const name of wordFiles) {
     const { classic, module } = wordScript(name);
@@ -279,13 +279,19 @@ export async function build(site = "") {
   await buildSite(site);
 }
 
-/** Builds the site from kernels that are built. `site` is the address of the folder that it will be served from. */
-export async function buildSite(site = "") {
+/** What `bundle` takes for scripts as they were written, whole, with the way back to their sources at the end. */
+export const READABLE = { minify: false, terse: false, treeShaking: false, sourcemap: "inline", sourcesContent: false };
+
+/**
+ * Builds the site from kernels that are built. `site` is the address of the folder that it will be served from, `form`
+ * has options of `bundle` for every script.
+ */
+export async function buildSite(site = "", form = {}) {
   const esbuild = await import("esbuild");
   rmSync(dist, { recursive: true, force: true });
   mkdirSync(dist, { recursive: true });
   const write = async (entry, output, options) =>
-    writeFileSync(join(dist, output), await bundle(esbuild, entry, options));
+    writeFileSync(join(dist, output), await bundle(esbuild, entry, { ...options, ...form }));
   await write("classic.ts", "kv-capacity.js", { format: "iife" });
   await write("embed.ts", "embed.js", { format: "iife" });
   await write("builder/builder.ts", "kv-capacity-builder.js", {
@@ -333,7 +339,7 @@ export async function buildSite(site = "") {
   await writeTypes(join(dist, "types"));
   writeFileSync(join(dist, "custom-elements.json"), JSON.stringify(manifest("web/dist"), null, 1));
   copyPages();
-  await writeWords(esbuild);
+  await writeWords(esbuild, form);
   writeOembed(site);
   writeFileSync(join(dist, "kv-capacity.html"), oneFile(read("index.html")));
   writeFileSync(join(dist, "kv-capacity-page.js"), pageScript(read("embed.html")));

@@ -1,7 +1,12 @@
 // Three browsers behind one interface: Chromium and Firefox by puppeteer, WebKitGTK by its own driver.
 import { existsSync } from "node:fs";
 import puppeteer from "puppeteer-core";
+import { countIn } from "../coverage/chromium.mjs";
+import { dist } from "./site.mjs";
 import { launchWebKit } from "./webdriver.mjs";
+
+/** With a folder in it, what Chromium runs of the site's scripts is written there: `npm run coverage` reads it. */
+const counted = process.env.KV_COVERAGE;
 
 function installed(...paths) {
   const path = paths.find((one) => existsSync(one));
@@ -27,8 +32,10 @@ const CODE_POINTS = {
 };
 
 class PuppeteerPage {
-  constructor(page) {
+  /** `leave` is called before the page is left, for another or for good. */
+  constructor(page, leave = () => {}) {
     this.page = page;
+    this.leave = leave;
     this.problems = [];
     this.requests = [];
     page.on("console", (message) => {
@@ -38,7 +45,8 @@ class PuppeteerPage {
     page.on("request", (request) => this.requests.push(request.url()));
   }
 
-  goto(url) {
+  async goto(url) {
+    await this.leave();
     return this.page.goto(url);
   }
 
@@ -74,7 +82,8 @@ class PuppeteerPage {
     return Buffer.from(await this.page.screenshot());
   }
 
-  close() {
+  async close() {
+    await this.leave();
     return this.page.close();
   }
 }
@@ -152,11 +161,20 @@ async function launchChromium() {
       "--disable-dev-shm-usage",
     ],
   });
+  const count = counted && (await countIn(browser, process.env.KV_SITE ?? dist, counted));
+  const opened = async (page) => {
+    await count?.take();
+    return new PuppeteerPage(page, count?.take);
+  };
   return {
-    page: async () => new PuppeteerPage(await browser.newPage()),
+    page: async () => opened(await browser.newPage()),
     /** A page that shares nothing with others: no cache, no compiled code. */
-    freshPage: async () => new PuppeteerPage(await (await browser.createBrowserContext()).newPage()),
-    close: () => browser.close(),
+    freshPage: async () => opened(await (await browser.createBrowserContext()).newPage()),
+    async close() {
+      await count?.take();
+      count?.write();
+      await browser.close();
+    },
   };
 }
 
@@ -185,8 +203,8 @@ async function launchWebKitGtk() {
   };
 }
 
+/** All of them; where coverage is counted, the one that counts. */
 export const browsers = {
   Chromium: launchChromium,
-  Firefox: launchFirefox,
-  WebKitGTK: launchWebKitGtk,
+  ...(!counted && { Firefox: launchFirefox, WebKitGTK: launchWebKitGtk }),
 };

@@ -715,7 +715,7 @@ describe("hostile hosts, in Chromium", { timeout: 900_000 }, () => {
   });
 });
 
-describe("coming back to a page, in Firefox", { timeout: 300_000 }, () => {
+describe("coming back to a page, in Firefox", { timeout: 300_000, skip: !browsers.Firefox }, () => {
   let visited;
   before(async () => {
     visited = await visit(browsers.Firefox, PAGES);

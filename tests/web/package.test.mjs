@@ -369,6 +369,32 @@ const WORKER = `
   window.worker = new Promise((resolve) => worker.addEventListener("message", ({ data }) => resolve(data)));
 `;
 
+/** Asks the kernel everything that it answers, in a page without elements. */
+const KERNEL_PAGE = `
+  import { KernelError, loadKernel } from "./kernel.mjs";
+  const kernel = await loadKernel();
+  const request = { model: "llama-3-8b" };
+  const config = ${JSON.stringify(read(project, "tests/data/configs/plain-llama.json"))};
+  const said = (load) => load.then(() => "started", (error) => (error instanceof KernelError ? error.message : "?"));
+  const wasm = await (await fetch("kv-capacity-more.wasm")).arrayBuffer();
+  const worker = new Worker("kernel-worker.mjs", { type: "module" });
+  window.told = {
+    plan: kernel.plan(request).sequences,
+    text: JSON.parse(kernel.planText(JSON.stringify(request))).sequences,
+    field: kernel.plan({ model: "nobody" }).error.field,
+    models: kernel.catalogue().models.length > 50,
+    config: kernel.importModel({ kind: "config", content: config }).model.layers.length,
+    bytes: kernel.importModel({ kind: "config", content: new TextEncoder().encode(config) }).model.layers.length,
+    log: kernel.readLog("INFO 01-01 [gpu.py:1] GPU KV cache size: 425,984 tokens").engine,
+    servers: kernel.paging().servers.length,
+    questions: kernel.quiz().questions.length > 0,
+    wish: kernel.wish({ request, sequences: 100 }).gpus.count,
+    nonsense: [kernel.wish(), kernel.importModel({ kind: 5, content: "x" }), kernel.paging(5)].map((one) => typeof one.error.code),
+    handed: (await loadKernel({ wasm: await WebAssembly.compile(wasm) })).plan(request).sequences,
+    changed: await said(loadKernel({ wasm: wasm.slice(0, -1) })),
+    worker: await new Promise((resolve) => (worker.onmessage = ({ data }) => resolve(data))),
+  };`;
+
 describe("a consumer's bundle in Chromium", { timeout: 300_000 }, () => {
   let site;
   let browser;
@@ -440,6 +466,12 @@ describe("a consumer's bundle in Chromium", { timeout: 300_000 }, () => {
         `${both("")}${both("later/")}${both("later/", "?again")}
         <kv-capacity>example</kv-capacity><kv-growth>example</kv-growth><kv-quiz seed="1">example</kv-quiz>`,
       ),
+      "/kernel.html": html(`<script type="module">${KERNEL_PAGE}</script>`),
+      "/kernel-worker.mjs": {
+        headers: { "content-type": "text/javascript" },
+        body: `import { loadKernel } from "./kernel.mjs";
+          postMessage((await loadKernel()).plan({ model: "llama-3-8b" }).sequences);`,
+      },
       "/mismatched.html": html(alone("mismatched/")),
       "/astray.html": html(alone("astray/")),
     });
@@ -483,6 +515,27 @@ describe("a consumer's bundle in Chromium", { timeout: 300_000 }, () => {
       );
     });
   }
+
+  it("needs no bundle for the kernel alone, in a page and in a worker", async () => {
+    await open("/kernel.html");
+    assert.deepEqual(await until("its answers", () => page.evaluate(() => window.told)), {
+      plan: 52,
+      text: 52,
+      field: "model",
+      models: true,
+      config: 1,
+      bytes: 1,
+      log: "vllm",
+      servers: 3,
+      questions: true,
+      wish: 2,
+      nonsense: ["string", "string", "string"],
+      handed: 52,
+      changed: "kv-capacity-more.wasm is of another build than the script",
+      worker: 52,
+    });
+    assert.deepEqual(await problems(), []);
+  });
 
   it("stands beside other copies and versions, classic and module, without an error (D30)", async () => {
     await open("/copies.html");

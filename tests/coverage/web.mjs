@@ -1,0 +1,89 @@
+// Which lines of web/src the web tests run in Chromium, by V8's own counting. They are built as they are written, in a
+// copy of the project, and the tests of that copy that open a browser are run there.
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Failure, say } from "../../cpp/toolchain/terminal.mjs";
+import { build } from "../../web/build.mjs";
+import { copyProject } from "../reproducible.mjs";
+import { scriptOf, scriptsOf } from "./chromium.mjs";
+import { excuses } from "./excuses.mjs";
+import { linesOf, placesOf } from "./mapping.mjs";
+
+/** Lines that have to be run, of each hundred that are not excused. */
+const LINES = 95;
+
+const BUILD = `const { buildSite, READABLE } = await import("./web/build.mjs"); await buildSite("", READABLE);`;
+
+/** Builds the copy in `folder` readable, and runs its tests that open a browser; what Chromium counted goes to `counts`. */
+function runTests(folder, counts) {
+  const node = (args, env = {}) =>
+    spawnSync(process.execPath, args, { cwd: folder, stdio: "inherit", env: { ...process.env, ...env } }).status === 0;
+  if (!node(["--input-type=module", "--eval", BUILD, "copy"])) throw new Failure("The readable build failed.");
+  const opens = (file) => /\bbrowsers\b/.test(readFileSync(join(folder, file), "utf8"));
+  const files = readdirSync(join(folder, "tests/web"))
+    .filter((name) => name.endsWith(".test.mjs"))
+    .map((name) => join("tests/web", name))
+    .filter(opens);
+  return node(["--test", "--test-concurrency=1", ...files], { KV_COVERAGE: counts });
+}
+
+/** What was run of each script of the copy, with where it comes from. */
+function countsOf(folder, counts) {
+  const all = new Map();
+  for (const [name, text] of scriptsOf(join(folder, "web/dist"))) {
+    const places = placesOf(text).filter(({ source }) => /^web\/src\/[\w/-]+\.ts$/.test(source));
+    all.set(name, { places, ran: new Uint8Array(text.length) });
+  }
+  for (const file of readdirSync(counts)) {
+    const { ran } = all.get(scriptOf(file));
+    readFileSync(join(counts, file)).forEach((one, at) => {
+      ran[at] |= one;
+    });
+  }
+  return [...all.values()];
+}
+
+/** What is not run, by file, and whether that is little enough, by the counts of the tests in the copy. */
+function tally(copy, counts) {
+  const textOf = (source) => readFileSync(join(copy, source), "utf8");
+  const { excused, stale } = excuses("web");
+  const total = { run: 0, missed: 0, excused: 0 };
+  const report = [];
+  for (const [file, { texts, lines }] of linesOf(countsOf(copy, counts), textOf)) {
+    const unrun = [...lines.keys()]
+      .filter((line) => !lines.get(line))
+      .sort((one, other) => one - other)
+      .map((line) => ({ line, text: texts[line - 1].trim() }));
+    const missed = unrun.filter(({ text }) => !excused(file, text));
+    total.run += lines.size - unrun.length;
+    total.missed += missed.length;
+    total.excused += unrun.length - missed.length;
+    for (const { line, text } of missed) say(`${file}:${line} is not run: ${text}`);
+    report.push({ file, lines: lines.size, missed });
+  }
+  const needless = stale();
+  for (const one of needless) say(`Excused, but run or gone: ${one}`);
+  const { run, missed } = total;
+  const share = (100 * run) / (run + missed);
+  say(`web/src: ${share.toFixed(2)} % of ${run + missed} lines run (at least ${LINES}), ${total.excused} excused.`);
+  return { report, checks: [share >= LINES, needless.length === 0] };
+}
+
+/** Runs the tests, and says what they do not run. */
+export async function measureWeb() {
+  await build();
+  const folder = mkdtempSync(join(tmpdir(), "kv-capacity-coverage-"));
+  const copy = join(folder, "project");
+  const counts = join(folder, "counts");
+  mkdirSync(counts);
+  try {
+    copyProject(copy, { kernels: true });
+    const green = runTests(copy, counts);
+    const { report, checks } = tally(copy, counts);
+    return { report, checks: [green, ...checks] };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
