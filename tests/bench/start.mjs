@@ -12,8 +12,10 @@ const WIDGETS = [1, 5, 20];
 /** What Chromium's own tools call "Slow 4G", with a processor of a quarter of the speed. */
 const SLOW = { processor: 4, latency: 562.5, download: 180_000, upload: 84_375 };
 
-/** The smallest module there is, started as the page comes. */
-const EMPTY = `WebAssembly.instantiate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])).then(() => done(""));`;
+/** The smallest module there is, and the scripts that start it: as a file of its own, and out of the script. */
+const EMPTY = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
+const STREAM = `WebAssembly.instantiateStreaming(fetch("empty.wasm")).then(() => done(""));`;
+const WITHIN = `WebAssembly.instantiate(new Uint8Array([${EMPTY}])).then(() => done(""));`;
 
 /** Resolves `started` when what the page is for has happened. */
 const CLOCK = `let done; const started = new Promise((resolve) => { done = resolve; }).then((shown) => [performance.now(), shown]);`;
@@ -29,8 +31,8 @@ const document = (body) => `<!doctype html><html lang="en"><meta charset="utf-8"
 const script = (text) => `<script>${text}</script>`;
 
 const pages = {
-  "/empty.html": document(script(CLOCK + EMPTY)),
-  "/empty-script.html": document(`${script(CLOCK)}<script src="empty.js"></script>`),
+  "/empty.html": document(script(CLOCK + STREAM)),
+  "/empty-within.html": document(script(CLOCK + WITHIN)),
 };
 for (const count of WIDGETS) {
   const widgets = '<kv-capacity model="llama-3.1-8b" context="8192"></kv-capacity>'.repeat(count);
@@ -42,7 +44,7 @@ async function host() {
   const made = new Map();
   const answer = (path) => {
     if (!made.has(path)) {
-      const text = pages[path] ?? (path === "/empty.js" ? EMPTY : readFileSync(join(dist, path)));
+      const text = pages[path] ?? (path === "/empty.wasm" ? EMPTY : readFileSync(join(dist, path)));
       made.set(path, brotliCompressSync(text));
     }
     return made.get(path);
@@ -100,7 +102,7 @@ export async function measureStart() {
   const browser = await browsers.Chromium();
   const places = [
     { name: "empty page, empty module", path: "/empty.html", expected: "" },
-    { name: "the same, module in a script", path: "/empty-script.html", expected: "" },
+    { name: "the same, nothing but the page to fetch", path: "/empty-within.html", expected: "" },
     ...WIDGETS.map((count) => ({ name: `widgets: ${count}`, path: `/${count}.html`, expected: NUMBER })),
   ];
   const rows = places.map((place) => ({ ...place, cold: [], warm: [], slow_cold: [], slow_warm: [] }));
