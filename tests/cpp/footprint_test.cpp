@@ -220,6 +220,12 @@ TEST_CASE("readings keep GB and GiB apart") {
   CHECK(std::string_view(read_decimal({kMaxExact}).unit) == "TB");
   CHECK(read_per_token({70'272}).millionths == 68'625'000);
   CHECK(std::string_view(read_per_token({512}).unit) == "B");
+  CHECK(read_per_token({512}).millionths == 512'000'000);
+  // Each unit begins at its own size.
+  CHECK(std::string_view(read_per_token({1024}).unit) == "KiB");
+  CHECK(read_per_token({1024}).millionths == 1'000'000);
+  CHECK(std::string_view(read_binary({1'048'576}).unit) == "MiB");
+  CHECK(read_binary({1'048'576}).millionths == 1'000'000);
 }
 
 TEST_CASE("what does not fit 2^53 is an error") {

@@ -364,6 +364,18 @@ TEST_CASE("what a latent row stands for") {
   CHECK(run("minicpm3", R"("qk_nope_head_dim":5,"hidden_size":1)") == std::pair(latent, false));
 }
 
+TEST_CASE("the query heads of a model are the most of any layer, and none where no layer attends") {
+  const auto heads = [](std::string_view type, std::string_view rest) {
+    const auto model = import_config_text(config(type, rest));
+    REQUIRE(model);
+    return model->query_heads;
+  };
+  CHECK(heads("llama", "") == 4);
+  CHECK(heads("llama", R"("num_attention_heads":[4,8])") == 8);
+  CHECK(heads("mistral", R"("sliding_window":8,"swa_num_attention_heads":6)") == 6);
+  CHECK(heads("mamba", "") == 0);
+}
+
 TEST_CASE("defaults that follow from other fields are stated") {
   const auto defaulted = [](std::string_view rest, std::string_view name) {
     const auto model = import_config_text(config("llama", rest));
