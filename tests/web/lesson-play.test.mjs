@@ -302,6 +302,15 @@ for (const [name, launch] of Object.entries(browsers)) {
         await reader.click(".buttons .first", tag);
         await until("other questions", async () => (await attribute(tag, "seed")) === "5");
         assert.match(await text(tag, ".progress"), /^Question 1 of 9/);
+        // Another level begins anew with what it asks.
+        await within(() => {
+          const level = document.querySelector("kv-quiz").shadowRoot.querySelector("#level");
+          level.value = "1";
+          level.dispatchEvent(new Event("change"));
+        });
+        const count = questionsOf({ seed: 5, level: 1 }).length;
+        await until("the level", async () => (await text(tag, ".progress")) === `Question 1 of ${count}`);
+        assert.deepEqual([await attribute(tag, "level"), await attribute(tag, "seed")], ["1", "5"]);
       });
 
       it("asks what an author names, and says what nobody can ask", async () => {

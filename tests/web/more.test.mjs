@@ -178,6 +178,7 @@ async function startHub() {
     }
     if (owner === "page") return finish(200, "<!DOCTYPE html><title>Sign in</title>", "text/html");
     if (owner === "broken") return finish(200, '{"model_type": "llama", ');
+    if (owner === "huge") return finish(200, `{"model_type": "llama", "x": "${"x".repeat(5 << 20)}"}`);
     if (request.url.endsWith("/resolve/main/config.json")) return finish(200, JSON.stringify(CONFIG));
     if (owner === "indexed" && request.url.endsWith("/model.safetensors.index.json"))
       return finish(200, JSON.stringify({ metadata: { total_size: 1_234_568 }, weight_map: { a: "x.safetensors" } }));
@@ -263,6 +264,21 @@ for (const [name, launch] of Object.entries(browsers)) {
         },
         panel,
         files,
+      );
+    /** Chooses a file by a part's button. */
+    const pick = (panel, name, content) =>
+      within(
+        (panel, name, content) => {
+          const transfer = new DataTransfer();
+          transfer.items.add(new File([content], name));
+          const input = document.querySelector("kv-capacity").shadowRoot.querySelector(`.${panel} input[type=file]`);
+          input.files = transfer.files;
+          input.dispatchEvent(new Event("change", { bubbles: true }));
+          return input.files.length;
+        },
+        panel,
+        name,
+        content,
       );
     const fileProblem = () => text(".own .columns > div + div .problem");
 
@@ -495,6 +511,35 @@ for (const [name, launch] of Object.entries(browsers)) {
       }
       await drop("own", { name: "1.safetensors", text: "x" }, { name: "2.safetensors", text: "x" });
       assert.match(await until("a question", fileProblem), /index\.json/);
+      // By the button too, and the same file a second time.
+      for (const _ of [1, 2]) {
+        assert.equal(await pick("own", "chosen.gguf", "GGUF"), 0);
+        await until("the chosen file's answer", async () => /chosen\.gguf/.test(await fileProblem()));
+        await drop("own", { name: "empty.gguf", text: "" });
+        await until("another", async () => /empty/.test(await fileProblem()));
+      }
+    });
+
+    it("shows where a file would be taken, for as long as it is held there", async () => {
+      await fresh();
+      await open("own");
+      const held = (kind, type) =>
+        within(
+          (kind, type) => {
+            const transfer = new DataTransfer();
+            if (type === "file") transfer.items.add(new File(["x"], "x"));
+            else transfer.setData("text/plain", "x");
+            const inside = document.querySelector("kv-capacity").shadowRoot.querySelector(".own .inside");
+            const event = new DragEvent(kind, { bubbles: true, cancelable: true, dataTransfer: transfer });
+            inside.firstElementChild.dispatchEvent(event);
+            return [event.defaultPrevented, inside.classList.contains("dropping")];
+          },
+          kind,
+          type,
+        );
+      assert.deepEqual(await held("dragover", "text"), [false, false]);
+      assert.deepEqual(await held("dragover", "file"), [true, true]);
+      assert.deepEqual(await held("dragleave", "file"), [false, false]);
     });
 
     it("fetches from the hub on a click, and words each of its refusals", async () => {
@@ -521,6 +566,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       await fetchIt("500/model", /500/);
       await fetchIt("page/model", /web page/);
       await fetchIt("broken/model", /config/);
+      await fetchIt("huge/model", /config\.json is larger than any/);
       await fetchIt("indexed/model", /^$/);
       const answer = await plan((one) => one.weight_bytes === 1_234_568);
       assert.equal(answer.kv_bytes_per_token, PER_TOKEN);
@@ -624,6 +670,46 @@ for (const [name, launch] of Object.entries(browsers)) {
       await typeInto(utilization, "");
       await until("no refusal", async () => (await text(`${utilization} ~ .problem`)) === "");
       assert.equal(await within(() => document.querySelector("kv-capacity").options), undefined);
+      const asked = () =>
+        within(() => {
+          const { kv, gpus, tensor_parallel, options } = document.querySelector("kv-capacity").request;
+          return JSON.stringify({ kv, gpus, tensor_parallel, options });
+        });
+      const put = async (label, value, expected) => {
+        await typeInto(`#${await field(label)}`, value);
+        await until(`${label} ${value}`, async () => (await asked()) === JSON.stringify(expected));
+      };
+      const stood = JSON.parse(await asked());
+      await put("enforce_eager", "true", { ...stood, options: { enforce_eager: true } });
+      await put("enforce_eager", "", stood);
+      await put("Keys stored as", "fp8", { ...stood, kv: { k: "fp8", v: "bf16" } });
+      await put("Values stored as", "fp8", { ...stood, kv: "fp8" });
+      // So many GPUs as share the heads: the number of GPUs follows.
+      await put("Tensor parallel", "16", { kv: "fp8", tensor_parallel: 16 });
+      const holds = async () => {
+        const ranks = ".reserved details:last-of-type";
+        const opened = `${ranks}[open]`;
+        const isOpen = await within(
+          (opened) => document.querySelector("kv-capacity").shadowRoot.querySelector(opened) !== null,
+          opened,
+        );
+        if (!isOpen) await reader.click(`${ranks} summary`);
+        return text(ranks);
+      };
+      assert.match(await holds(), /32 layers of full attention, KV head 1 of 8, kept 2 times/);
+      await put("Tensor parallel", "", { kv: "fp8" });
+      await put("Pipeline parallel", "2", { kv: "fp8" });
+      await until("two stages", async () => (await reader.plan()).deployment.pipeline_parallel === 2);
+      assert.match(await holds(), /16 layers of full attention, all 8 KV heads/);
+      await within(() => {
+        document.querySelector("kv-capacity").model = "deepseek-v2-lite";
+      });
+      await plan((one) => one.model.id === "deepseek-v2-lite");
+      assert.match(await holds(), /14 layers of latent attention/);
+      await put("Pipeline parallel", "", { kv: "fp8" });
+      await put("Tensor parallel", "2", { kv: "fp8", tensor_parallel: 2 });
+      await until("shared heads", async () => (await reader.plan()).deployment.tensor_parallel === 2);
+      assert.match(await holds(), /27 layers of latent attention, the whole row, kept 2 times/);
       await fresh("/locked.html");
       await open("engine");
       assert.equal(
@@ -715,6 +801,30 @@ for (const [name, launch] of Object.entries(browsers)) {
         target.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: transfer }));
       });
       await until("an end", async () => !/vLLM 0\.6/.test(await text(".log .title")));
+      // Pasted, its start is put into the box; a short one comes there by the browser's own hand.
+      const paste = (written) =>
+        within((written) => {
+          const transfer = new DataTransfer();
+          transfer.setData("text/plain", written);
+          const box = document.querySelector("kv-capacity").shadowRoot.querySelector(".log textarea");
+          const event = new Event("paste", { bubbles: true, cancelable: true });
+          Object.defineProperty(event, "clipboardData", { value: transfer });
+          box.dispatchEvent(event);
+          return event.defaultPrevented;
+        }, written);
+      assert.equal(await paste("a line"), false);
+      assert.equal(await paste(longLog(400_000)), true);
+      assert.match(await until("the pasted log", () => text(".log .title")), /vLLM/);
+      assert.match((await reader.control(".log textarea")).value, /4\d\d,\d{3} characters in all/);
+      await reader.click(".log .buttons button");
+      await until("an empty box", async () => (await reader.control(".log textarea")).value === "");
+      assert.equal(await text(".log .title"), "");
+      // A file that was taken away after it was chosen.
+      await within(() => {
+        File.prototype.text = () => Promise.reject(new DOMException("gone", "NotFoundError"));
+      });
+      await pick("log", "gone.log", "x");
+      assert.match(await until("a complaint", () => text(".log .field .problem")), /could not be read.*gone/);
     });
 
     it("finds a model by typing, by keyboard alone", async () => {
@@ -762,6 +872,20 @@ for (const [name, launch] of Object.entries(browsers)) {
       await page.press("Escape");
       assert.deepEqual([(await found()).focus, (await found()).shown], ["model", false]);
       assert.equal((await reader.plan()).model.name, first.names[0]);
+    });
+
+    it("finds a model by typing, and takes the one that is pointed at", async () => {
+      await fresh();
+      await reader.click(".search");
+      await until("the search", () =>
+        within(() => document.querySelector("kv-capacity").shadowRoot.activeElement?.role === "combobox"),
+      );
+      await page.type("gemma 27b");
+      const second = "[role=group]:last-child [role=option]:last-child";
+      const name = await until("two matches", async () => /Gemma/.test(await text(second)) && text(second));
+      await reader.click(second);
+      await plan((one) => one.model.name === name);
+      assert.equal(await text("[role=combobox]"), "");
     });
 
     it("opens the part for own models from the selector", async () => {

@@ -361,6 +361,16 @@ for (const [name, launch] of Object.entries(browsers)) {
       const short = await files();
       assert.deepEqual(short.texts.slice(-4), ["Weights", "141 GB", "Memory there is", "80 GB"]);
       assert.equal(short.texts[1], "0 the weights do not fit");
+      // A picture too large for the browser's memory.
+      await within(() => {
+        HTMLCanvasElement.prototype.toBlob = (then) => then(null);
+      });
+      await press("Save picture as PNG");
+      await until("what else there is", () =>
+        within(() =>
+          /does not allow/.test(document.querySelector("kv-capacity").shadowRoot.querySelector(".share").textContent),
+        ),
+      );
     });
 
     it("asks for nothing, keeps nothing, and says once that it copied", async () => {

@@ -34,16 +34,8 @@ function apiFrom(start: Window | null | undefined): Api | null {
   return null;
 }
 
-/** The window that opened the topmost one, where that may be asked. */
-function topOpener(): Window | null {
-  try {
-    return window.top?.opener ?? null;
-  } catch {
-    return null;
-  }
-}
-
-const api = apiFrom(window) ?? apiFrom(window.opener) ?? apiFrom(topOpener());
+// Whose window opened another may be asked of any origin's.
+const api = apiFrom(window) ?? apiFrom(window.opener) ?? apiFrom(window.top?.opener);
 
 const warn = (text: string): void => console.warn(`kv-capacity: the learning platform refuses ${text}`);
 
