@@ -45,8 +45,22 @@ function countsOf(folder, counts) {
   return [...all.values()];
 }
 
+/** Sources with more than types and imports that no script took in, of which nothing could be counted. */
+async function strays(copy, known) {
+  // Once the packages are installed.
+  const { transformSync } = await import("esbuild");
+  return readdirSync(join(copy, "web/src"), { recursive: true })
+    .filter((name) => /(?<!\.d)\.ts$/.test(name))
+    .map((name) => join("web/src", name))
+    .filter((file) => !known.includes(file))
+    .filter((file) => {
+      const { code } = transformSync(readFileSync(join(copy, file), "utf8"), { loader: "ts" });
+      return /\w/.test(code.replace(/^(import ".*"|(import|export) .* from ".*");$/gm, ""));
+    });
+}
+
 /** What is not run, by file, and whether that is little enough, by the counts of the tests in the copy. */
-function tally(copy, counts) {
+async function tally(copy, counts) {
   const textOf = (source) => readFileSync(join(copy, source), "utf8");
   const { excused, stale } = excuses("web");
   const total = { run: 0, missed: 0, excused: 0 };
@@ -63,12 +77,17 @@ function tally(copy, counts) {
     for (const { line, text } of missed) say(`${file}:${line} is not run: ${text}`);
     report.push({ file, lines: lines.size, missed });
   }
+  const alone = await strays(
+    copy,
+    report.map(({ file }) => file),
+  );
+  for (const file of alone) say(`${file} is in no script`);
   const needless = stale();
   for (const one of needless) say(`Excused, but run or gone: ${one}`);
   const { run, missed } = total;
   const share = (100 * run) / (run + missed);
   say(`web/src: ${share.toFixed(2)} % of ${run + missed} lines run (at least ${LINES}), ${total.excused} excused.`);
-  return { report, checks: [share >= LINES, needless.length === 0] };
+  return { report, checks: [share >= LINES, alone.length === 0, needless.length === 0] };
 }
 
 /** Runs the tests, and says what they do not run. */
@@ -81,7 +100,7 @@ export async function measureWeb() {
   try {
     copyProject(copy, { kernels: true });
     const green = runTests(copy, counts);
-    const { report, checks } = tally(copy, counts);
+    const { report, checks } = await tally(copy, counts);
     return { report, checks: [green, ...checks] };
   } finally {
     rmSync(folder, { recursive: true, force: true });
