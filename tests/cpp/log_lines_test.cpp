@@ -238,3 +238,147 @@ TEST_CASE("terms that take more than there is do not close the budget") {
   REQUIRE(note != std::string::npos);
   CHECK(answer.find("\"-38654705", note) != std::string::npos);  // 5 − 8.6 GiB
 }
+
+TEST_CASE("what an option does not take is shown, and not asked for") {
+  const std::string vllm =
+      "Initializing an LLM engine (v0.11.0) with config: model='Qwen/Qwen3-8B', max_seq_len=8192\n" + kMessage + "\n";
+  CHECK(figure("vLLM API server version v0.9.1\n" + kMessage, "request.options.version") == "0.9.1");
+  CHECK(figure("vLLM API server version unknown\n" + kMessage, "engine_version").empty());
+  const std::string most = vllm + "max_num_seqs=99999999999\nmamba_cache_mode='odd'\n";
+  CHECK(figure(most, "printed.max_num_seqs") == "99999999999");
+  CHECK(figure(most, "request.options.max_num_seqs") == "(absent)");
+  CHECK(figure(most, "printed.mamba_cache_mode") == "odd");
+  CHECK(figure(most, "request.options.mamba_cache_mode") == "(absent)");
+  // All GPUs' weights would be more bytes than are exact.
+  const std::string heavy = vllm + "tensor_parallel_size=8\nModel loading took 5000000 GiB\n";
+  CHECK(figure(heavy, "printed.weights_bytes") == "5368709120000000");
+  CHECK(figure(heavy, "request.weight_bytes") == "(absent)");
+  CHECK(figure(vllm + "Model loading took 6000000 GiB\nAvailable KV cache memory: 6000000 GiB\n", "memory.total_share") ==
+        "(absent)");
+  const std::string llama = "build: 5000 (abc)\nllama_context: n_ctx = 4096\n";
+  CHECK(figure(llama + "type_k = 'q8_0'\ntype_v = 'odd'\n", "printed.v_type") == "odd");
+  CHECK(figure(llama + "type_k = 'q8_0'\ntype_v = 'odd'\n", "request.kv") == "(absent)");
+  CHECK(figure(llama + "type_k = 'q8_0'\ntype_v = 'f16'\n", "request.kv.k") == "q8_0");
+  CHECK(figure(llama + "type_k = 'q4_k'\ntype_v = 'f16'\n", "request.kv") == "(absent)");  // of weights alone
+  CHECK(figure(llama + "attn_max_b = 0\nmla_attn = 3\n", "request.options.mla_attn") == "3");
+  CHECK(figure(llama + "attn_max_b = 0\nmla_attn = none\n", "request.options.mla_attn") == "(absent)");
+  // A card with far less memory than it is sold with is another.
+  const auto card = [&](const char* name, const char* memory) {
+    return figure("GPU name: " + std::string(name) + "\n" + memory + vllm, "request.gpu");
+  };
+  CHECK(card("NVIDIA H100 SXM5 80GB", "") == "h100-sxm-80gb");
+  CHECK(card("NVIDIA A100-SXM4-80GB", "0MiB / 81920MiB |\n") == "a100-sxm-80gb");
+  CHECK(card("NVIDIA A100-SXM4-80GB", "0MiB / 20480MiB |\n") != "a100-sxm-80gb");
+  CHECK(figure("general.name str = Llama 3.1 8B\n" + llama + "print_info: n_layer = 32\n", "request.model") ==
+        "llama-3.1-8b");
+  CHECK(figure("general.name str = Llama 3.1 8B\n" + llama + "print_info: n_layer = 7\n", "request.model") ==
+        "(absent)");
+}
+
+TEST_CASE("flags that are said twice are told where they differ in more than their spelling") {
+  const auto code = [](const std::string& lines) { return figure(kMessage + "\n" + lines, "contradictions.0.code"); };
+  CHECK(code("enforce_eager=True\nenforce_eager=False\n") == "two_values");
+  CHECK(code("enforce_eager=True\nenforce_eager=true\n") == "(absent)");
+  CHECK(code("enable_prefix_caching=auto\nenable_prefix_caching=True\n") == "(absent)");
+  CHECK(code("enable_prefix_caching=True\nenable_prefix_caching=auto\n") == "(absent)");
+}
+
+TEST_CASE("tokens are held against blocks, groups, copies of contexts, and concurrency") {
+  const auto code = [](const std::string& lines) {
+    return figure("vllm serve a --block-size 16\n" + lines, "contradictions.0.code");
+  };
+  const std::string thousand = "# GPU blocks: 1000\n";
+  CHECK(code(thousand + "GPU KV cache size: 16,000 tokens\n") == "(absent)");
+  CHECK(code(thousand + "GPU KV cache size: 8,000 tokens\n") == "(absent)");  // two groups
+  CHECK(code(thousand + "GPU KV cache size: 32,000 tokens\n") == "tokens_are_not_blocks");
+  CHECK(code("--decode-context-parallel-size 2\n" + thousand + "GPU KV cache size: 32,000 tokens\n") == "(absent)");
+  const std::string twice = "Maximum concurrency for 4096 tokens per request: 2.00x\n";
+  CHECK(code(thousand + "GPU KV cache size: 8192 tokens\n" + twice) == "(absent)");
+  CHECK(code(thousand + "GPU KV cache size: 7000 tokens\n" + twice) == "tokens_are_not_blocks");
+  CHECK(code(thousand + "GPU KV cache size: 9000 tokens\n" + twice) == "tokens_are_not_blocks");
+}
+
+TEST_CASE("figures that are missing are missing from the notes") {
+  const std::string needed = "5.00 GiB KV cache is needed\n" + kMessage + "\n";
+  CHECK(figure(needed, "findings.0.code") == "cache_too_small");
+  CHECK(figure(needed, "findings.0.values.kv_needed_bytes") == "5368709120");
+  CHECK(figure(needed, "findings.0.values.kv_memory_bytes") == "(absent)");
+  const std::string none = "Maximum concurrency for 0 tokens per request: 5.00x\n" + kMessage + "\n";
+  CHECK(figure(none, "printed.max_concurrency") == "5");
+  CHECK(figure(none, "findings.0.code") == "(absent)");
+  // Two ranks whose names are not printed are told by what they have.
+  const std::string ranks = "Available KV cache memory: 10 GiB\nAvailable KV cache memory: 11 GiB\n";
+  CHECK(figure(ranks, "printed.kv_memory_by_rank.1.bytes") == "11811160064");
+  CHECK(figure(ranks + ranks, "printed.kv_memory_by_rank.2.bytes") == "(absent)");
+  const std::string sglang = "server_args=ServerArgs(model_path='Qwen/Qwen3-8B', context_length=4000000000)\n"
+                             "max_total_num_tokens=5000, max_running_requests=4000000000\n";
+  CHECK(read_log_json(sglang, full_features()).find("\"request_table\"") == std::string::npos);
+  // The budget is taken with what graphs will take, where that is printed.
+  const std::string budget =
+      "Initializing an LLM engine (v0.11.0) with config: model='Qwen/Qwen3-8B', max_seq_len=8192\n"
+      "can use total_gpu_memory (10.00GiB) x gpu_memory_utilization (0.50) = 5.00GiB\n"
+      "model weights take 1.00GiB; non_torch_memory takes 0.50GiB; PyTorch activation peak memory takes 0.50GiB; the "
+      "rest of the memory reserved for KV Cache is ";
+  const std::string graphs = "Estimated CUDA graph memory: 1.00 GiB total\n" + kMessage + "\n";
+  CHECK(read_log_json(budget + "3.00GiB.\n", full_features()).find("budget_closes") != std::string::npos);
+  CHECK(read_log_json(budget + "2.00GiB.\n" + graphs, full_features()).find("budget_closes") != std::string::npos);
+  CHECK(read_log_json(budget + "3.00GiB.\n" + graphs, full_features()).find("budget_does_not_close") !=
+        std::string::npos);
+}
+
+TEST_CASE("caches tell the layers of a model that nobody knows, where their bytes can") {
+  const auto layer = [](const std::string& lines, const char* path) {
+    return figure("build: 5000 (abc)\nllama_context: n_ctx = 4096\nprint_info: n_layer = 2\n" + lines,
+                  "request.model.layers." + std::string(path));
+  };
+  const auto cache = [](const char* cells, const char* k, const char* v) {
+    return "size = 9.00 MiB (" + std::string(cells) + " cells, 2 layers, 1/1 seqs), K (f16): " + k + " MiB, V (" + v +
+           " MiB\n";
+  };
+  const std::string plain = cache("4096", "2.00", "f16): 2.00");
+  CHECK(layer("print_info: n_embd_head_k = 64\n" + plain, "0.kv_heads") == "2");
+  CHECK(layer("print_info: n_embd_head_k = 64\n" + plain, "0.key_width") == "64");
+  // Heads that do not divide K, or into which V does not part, are one.
+  CHECK(layer("print_info: n_embd_head_k = 96\n" + plain, "0.kv_heads") == "1");
+  CHECK(layer("print_info: n_embd_head_k = 96\n" + plain, "0.key_width") == "128");
+  const std::string uneven = cache("4096", "3.00", "f16): 2.00");
+  CHECK(layer("print_info: n_embd_head_k = 64\n" + uneven, "0.key_width") == "192");
+  CHECK(layer("print_info: n_embd_head_k = 64\n" + uneven, "0.value_width") == "128");
+  CHECK(layer(cache("4096", "2.00", "odd): 2.00"), "0.kind") == "(absent)");
+  CHECK(layer(cache("1", "99999.00", "f16): 99999.00"), "0.kind") == "(absent)");
+  const auto states = [](const char* r, const char* s) {
+    return "size = 9.00 MiB (1 cells, 2 layers, 1 seqs), R (f32): " + std::string(r) + " MiB, S (f32): " + s + " MiB\n";
+  };
+  CHECK(layer(states("1.00", "2.00"), "0.kind") == "recurrent");
+  CHECK(layer(states("0.00", "0.00"), "0.kind") == "(absent)");
+  CHECK(layer(plain + states("1.00", "2.00"), "0.kind") == "(absent)");  // no layer is left for the states
+  CHECK(layer("print_info: n_head_kv = 8\nprint_info: n_embd_head_k = 64\n", "0.count") == "2");
+  CHECK(figure("build: 5000 (abc)\nprint_info: n_layer = 99999\nprint_info: n_head_kv = 8\n"
+               "print_info: n_embd_head_k = 64\nllama_context: n_ctx = 4096\n",
+               "request.model") == "(absent)");
+}
+
+TEST_CASE("caches without a byte are none, and buffers without a device are nobody's") {
+  const auto printed = [](const std::string& lines, const char* path) {
+    return figure("build: 5000 (abc)\nllama_context: n_ctx = 4096\n" + lines, "printed." + std::string(path));
+  };
+  CHECK(printed("self size = 0.00 MiB\n", "caches.0.bytes") == "(absent)");
+  const std::string latent = "self size = 100.00 MiB, c^KV (q8_0): 60.00 MiB, kv^T (f16): 40.00 MiB\n";
+  CHECK(printed(latent, "caches.0.kind") == "latent");
+  CHECK(printed(latent, "caches.0.k_bytes") == "62914560");
+  CHECK(printed(latent, "caches.0.v_bytes") == "41943040");
+  const std::string buffers = "CUDA0 compute buffer size = 5.00 MiB\ncompute buffer total size = 10.00 MiB\n";
+  CHECK(printed(buffers, "devices.0.device") == "CUDA0");
+  CHECK(printed(buffers, "devices.1.compute_bytes") == "10485760");
+  CHECK(printed(buffers, "devices.1.device").empty());
+  // A device that holds nothing is not one of the model's.
+  const std::string split =
+      "build: 5000 (abc)\nCUDA0 KV buffer size = 1.00 MiB\nCUDA1 KV buffer size = 1.00 MiB\n"
+      "CUDA2 KV buffer size = 0.00 MiB\n";
+  CHECK(figure(split, "request.pipeline_parallel") == "2");
+  // A model's weights that are loaded once more are a draft's.
+  CHECK(read_log_json("server_args=ServerArgs(model_path='Qwen/Qwen3-8B')\nLoad weight begin. avail mem=70.00 GB\n"
+                      "Load weight begin. avail mem=60.00 GB\nmax_total_num_tokens=5000\n",
+                      full_features())
+            .find("draft_model") != std::string::npos);
+}
