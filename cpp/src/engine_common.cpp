@@ -6,7 +6,7 @@ namespace kvcap {
 
 Wide saturating(Wide a, Wide b) noexcept {
   constexpr Wide kTooMuch = Wide{1} << 100;
-  Wide product = 0;
+  Wide product{};
   return __builtin_mul_overflow(a, b, &product) ? kTooMuch : std::min(product, kTooMuch);
 }
 
@@ -56,7 +56,7 @@ void note_copies(const EngineInput& in, Reservation& to) {
       to.notes.push_back({"heads_copied",
                           {{"kv_heads", digits(run.kv_heads)},
                            {"gpus", digits(t)},
-                           {"copies", digits(ceil_div(t, u64{run.kv_heads}))}}});
+                           {"copies", digits(t / run.kv_heads)}}});
     }
   }
 }
@@ -65,7 +65,6 @@ void list_ranks(const EngineInput& in, Reservation& to) {
   const u64 t = in.deployment.tensor_parallel;
   const u64 stages = in.deployment.pipeline_parallel;
   const std::vector<LayerRun> merged = merge_runs(in.model.layers);
-  Wide most = 0;
   for (u64 gpu = 0; gpu < std::min(t * stages, kMostRanks); ++gpu) {
     GpuShare rank;
     rank.gpu = gpu;
@@ -78,16 +77,17 @@ void list_ranks(const EngineInput& in, Reservation& to) {
         share.of_heads = run.kv_heads;
         share.heads = heads_per_gpu(run.kv_heads, t);
         share.first_head = gpu % t * run.kv_heads / t;
+        share.copies = std::max<u64>(t / run.kv_heads, 1);
       }
-      const bool whole = run.latent_width != 0;
-      share.copies = whole ? t : run.kv_heads != 0 && run.kv_heads < t ? t / run.kv_heads : u64{1};
+      if (run.latent_width != 0) share.copies = t;
       rank.shares.push_back(share);
     }
     rank.kv_bytes_per_sequence =
         ceil_div<Wide>(sequence_cost(held, in.kv, t, in.context).total, in.deployment.context_parallel);
-    most = std::max(most, rank.kv_bytes_per_sequence);
     to.ranks.push_back(std::move(rank));
   }
+  const auto fullest = std::ranges::max_element(to.ranks, {}, &GpuShare::kv_bytes_per_sequence);
+  const Wide most = fullest->kv_bytes_per_sequence;
   for (auto& rank : to.ranks) rank.fullest = rank.kv_bytes_per_sequence == most;
 
   u64 layers = 0;

@@ -33,15 +33,15 @@ void list_ranks(const EngineInput& in, Reservation& to);
 
 /// Lowest and highest total that a program may see of this GPU.
 struct MemoryRange {
-  Wide low = 0, high = 0;
+  Wide low, high;
 };
 [[nodiscard]] MemoryRange memory_range(const EngineInput& in) noexcept;
 
 /// Completes what follows from the pool, the cost of a block and the blocks that one conversation takes: blocks, whole
 /// conversations with their range, concurrency, and their steps. Ranges come from the pool's.
 struct BlockPlan {
-  Wide block_bytes = 1;  ///< of one block on the fullest GPU
-  Wide blocks_per_sequence = 1;
+  Wide block_bytes;  ///< of one block on the fullest GPU
+  Wide blocks_per_sequence;
   bool rounds_up = false;  ///< TensorRT-LLM: the last block may pass the budget
 };
 void fill_blocks(const EngineInput& in, const BlockPlan& plan, Reservation& to);

@@ -115,6 +115,7 @@ struct Build {
   u64 state_copies;
 };
 
+bool keeps_cache(const LayerRun& run) { return run.kind != LayerKind::shared && run.kind != LayerKind::none; }
 bool is_window(const LayerRun& run) { return run.kind == LayerKind::window || run.kind == LayerKind::chunked; }
 
 Build build_of(const EngineInput& in) {
@@ -128,9 +129,7 @@ Build build_of(const EngineInput& in) {
   // Windows have caches of their own since pull request 13194 (20 May 2025); a build before 13833 (31 May 2025) kept
   // n_batch tokens beside the window. A model without a full layer is read as one without windows: the GGUF of
   // Mistral 7B v0.1, Phi-3 or StarCoder2 carries none that llama.cpp uses.
-  const auto other = [](const LayerRun& run) {
-    return !is_window(run) && run.kind != LayerKind::shared && run.kind != LayerKind::none;
-  };
+  const auto other = [](const LayerRun& run) { return !is_window(run) && keeps_cache(run); };
   const auto& runs = in.model.layers;
   const bool one_cache = fork || !since(5430) || std::ranges::none_of(runs, other);
   u64 in_flight = options.whole("n_ubatch");
@@ -267,8 +266,8 @@ std::vector<CachePool> list_caches(std::span<const LayerRun> runs, CacheFormats 
   };
   const u64 streams = build.unified ? 1 : sequences;
   for (const auto& run : runs) {
+    if (!keeps_cache(run)) continue;
     const LayerCache cache = cache_of(run, kv, build, cells, build.unified ? sequences : 1);
-    if (cache.bytes() == 0) continue;
     if (run.kind == LayerKind::recurrent) {
       CachePool& states = pool_of(cache.name, cache.cells * streams, 1);
       states.layers += run.count;
@@ -339,9 +338,9 @@ MemoryPart compute_buffer(const EngineInput& in, const Build& build, Wide cells)
   const bool absorbed = build.latent != LatentCache::heads && std::ranges::any_of(in.model.layers, latent);
   // How much of latent layers' scores stands at once is another setting (--attention-max-batch), hence only at most.
   const auto bytes = [&](Wide heads, Wide vocabulary, Wide more_kib, bool with_scores) {
-    const Wide scores = with_scores ? cells * (in.model.query_heads != 0 ? in.model.query_heads : heads) : 0;
+    const Wide scores = cells * (in.model.query_heads != 0 ? in.model.query_heads : heads);
     const Wide logits = in.model.vocabulary != 0 ? in.model.vocabulary : vocabulary;
-    return batch * (std::max(scores, logits) * 4 + more_kib * 1024);
+    return batch * ((with_scores ? std::max(scores, logits) : logits) * 4 + more_kib * 1024);
   };
   MemoryPart part{.code = "compute_buffer", .confidence = Confidence::estimate};
   part.bytes = bytes(32, 128'256, absorbed ? 3072 : 100, !flash && !absorbed);
@@ -474,16 +473,15 @@ Result<Reservation> reserve(const EngineInput& in) {
   out.sequences_low = fits(out.pool_low_per_gpu) * copies;
   out.sequences_high = fits(out.pool_high_per_gpu) * copies;
   // Between whole conversations the next one's share of its own cost counts.
-  const Wide taken = count == 0 ? 0 : need(count);
+  const Wide taken = need(count);
   out.concurrency_den = need(count + 1) - taken;
   out.concurrency_num =
       out.weights_fit ? (count * out.concurrency_den + (out.pool_bytes_per_gpu - taken)) * copies : Wide{0};
 
-  const std::size_t first = out.derivation.steps.size();
   std::vector<Term> sum;
   for (const auto& run : merged) {
+    if (!keeps_cache(run)) continue;
     const LayerCache cache = cache_of(run, in.kv, build, pad_to(in.context.count, build.pad), 1);
-    if (cache.bytes() == 0) continue;
     Step& step = out.derivation.add("kv_reserved_per_sequence", run.count * cache.bytes(), "bytes", cache.name);
     step.terms.push_back(term("", run.count, "layers"));
     step.terms.push_back(term("×", cache.cells, "cells"));
@@ -492,10 +490,10 @@ Result<Reservation> reserve(const EngineInput& in) {
                              : term("×", cache.k_row + cache.v_row + cache.indexer_row, "bytes_per_row"));
     sum.push_back({sum.empty() ? "" : "+", step.value_millionths, cache.name});
   }
-  if (sum.size() > 1) {
+  if (sum.size() == 1) {
+    out.derivation.steps.back().part = "";
+  } else {
     out.derivation.add("kv_reserved_per_sequence", out.reserved_per_sequence, "bytes").terms = std::move(sum);
-  } else if (first < out.derivation.steps.size()) {
-    out.derivation.steps[first].part = "";
   }
   if (count != 0) {
     Step& step = out.derivation.add("sequences", out.sequences, "conversations");

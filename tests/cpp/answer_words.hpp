@@ -78,6 +78,25 @@ inline std::string steps_of(const Asked& answer, std::string_view name) {
   return text.take();
 }
 
+/// "stage: kind layers, heads from first of all, copies; …= bytes" of each GPU of a replica; "*" marks the fullest.
+inline std::string ranks_of(const Asked& answer) {
+  Text text;
+  for (const json::Value& rank : *answer.at("ranks")) {
+    const auto figure = [](const json::Value& from, Label name) { return from.get(name)->text; };
+    text << figure(rank, "stage") << ": ";
+    for (const json::Value& share : *rank.get("shares")) {
+      text << figure(share, "kind") << " " << figure(share, "layers");
+      if (figure(share, "of_heads") != "0") {
+        text << " heads " << figure(share, "heads") << " from " << figure(share, "first_head") << " of "
+             << figure(share, "of_heads");
+      }
+      text << " x " << figure(share, "copies") << ", ";
+    }
+    text << figure(rank, "kv_bytes_per_sequence") << (rank.get("fullest")->truth ? "*; " : "; ");
+  }
+  return text.take();
+}
+
 /// The two ends of a range, "" where it has none.
 inline std::string range_of(const Asked& answer, std::string_view name) {
   Text text;

@@ -161,9 +161,14 @@ TEST_CASE("llama.cpp's latent rows by build: heads, a second V, or the latent al
   CHECK(cached(R"("fork":"ik_llama.cpp","mla_attn":1)") == alone);
   CHECK(caches(kLatent, R"("fork":"ik_llama.cpp","mla_attn":1)") == "latent 1024 x 2: 49152 + 32768; ");
   CHECK(caches(kLatent, R"("mla_attn":1)") == "latent 1024 x 2: 49152 + 32768; ");
-  // Index keys are in K's format; what a window holds beside a second V is no heads'.
+  // Index keys are in K's format; they are stored beside the rows.
   const std::string indexed = layers("latent", 2, R"("latent_width":12,"latent_value_width":8,"indexer_width":4)");
   CHECK(caches(indexed, "") == "latent 1024 x 2: 49152 + 0; indexer 1024 x 2: 16384 + 0; ");
+  CHECK(ask(indexed, "").whole("kv_reserved_per_sequence") == 2 * 1024 * (24 + 8));
+  CHECK(gaps_of(ask(indexed, "")) == "padding 1536; ");  // 24 × 64
+  CHECK(steps_of(ask(indexed, ""), "kv_reserved_per_sequence") == "2 layers × 1024 cells × 32 bytes_per_row = 65536; ");
+  CHECK(caches(layers("latent", 1, R"("latent_width":2,"latent_value_width":1)"), R"("mla_attn":1)") ==
+        "latent 1024 x 1: 4096 + 2048; ");
   CHECK(caches(both(indexed, layers("latent", 1, R"("latent_width":12,"indexer_width":4)")), "") ==
         "latent 1024 x 3: 73728 + 0; indexer 1024 x 3: 24576 + 0; ");
   // K that serves as V is stored twice, but beside latent rows.
@@ -263,6 +268,7 @@ TEST_CASE("llama.cpp's conversations: as many caches as fit, to the byte, and a 
   CHECK(fit(kFull, 0).whole("sequences") == 0);
   CHECK(fit(kFull, 0).words("concurrency") == "0");
   CHECK(fit(kFull, 32768).words("concurrency") == "0.5");
+  CHECK(fit(kFull, 98304).words("concurrency") == "1.5");
   const Asked some = fit(kFull, 163840);
   CHECK(some.words("concurrency") == "2.5");
   CHECK(some.whole("kv_reserved_per_sequence") == 65536);
@@ -282,15 +288,21 @@ TEST_CASE("llama.cpp's conversations: as many caches as fit, to the byte, and a 
   CHECK(fit(mixed, 49152 + 3 * 65536).whole("sequences") == 2);  // of 114688 each
   CHECK(steps_of(fit(mixed, 163840, R"(,"kv_unified":true)"), "sequences") ==
         "163840 bytes_left ÷ 114688 bytes_per_conversation ~ 1; ");
+  CHECK(steps_of(fit(mixed, 49152 + 5 * 65536, R"(,"kv_unified":true)"), "sequences") ==
+        "376832 bytes_left ÷ 75367 bytes_per_conversation ~ 5; ");
   CHECK(steps_of(fit(mixed, 180224, R"(,"kv_unified":true)"), "sequences") ==
         "180224 bytes_left ÷ 90112 bytes_per_conversation ~ 2; ");
   CHECK(steps_of(fit(mixed, 0), "kv_reserved_per_sequence") ==
         "full: 2 layers × 1024 cells × 32 bytes_per_row = 65536; window: 2 layers × 768 cells × 32 bytes_per_row = "
         "49152; 65536 full + 49152 window = 114688; ");
   CHECK(steps_of(fit(kState, 1000), "kv_reserved_per_sequence") == "3 layers × 1 cells × 96 bytes_per_state = 288; ");
+  CHECK(steps_of(fit(kState, 1000, R"(,"n_rs_seq":2)"), "kv_reserved_per_sequence") ==
+        "3 layers × 3 cells × 96 bytes_per_state = 864; ");
   CHECK(fit(kState, 1000).whole("sequences") == 3);
   CHECK(steps_of(fit(kState, 1000, R"(,"kv_unified":true)"), "sequences") ==
         "1000 bytes_left ÷ 288 bytes_per_conversation ~ 3; ");
+  CHECK(steps_of(fit(kFull, 131072, "", R"(,"data_parallel":2)"), "sequences") ==
+        "131072 bytes_left ÷ 65536 bytes_per_conversation × 2 copies ~ 4; ");
   // The first of two stages has 2 of 3 layers.
   const Asked stages = fit(layers("full", 3), 163840, "", R"(,"pipeline_parallel":2)");
   CHECK(stages.whole("sequences") == 2);
@@ -324,6 +336,8 @@ TEST_CASE("llama.cpp's room: weights and buffer off the memory, less of both wit
   CHECK(room(9'897'596).whole("kv_memory_bytes_per_gpu") == 0);
   CHECK(room(9'897'597).words("limit") == "weights_do_not_fit");
   CHECK(room(9'897'597).words("concurrency") == "0");
+  CHECK(room(9'897'597).whole("sequences") == 0);
+  CHECK(range_of(room(9'000'001, "", "", R"(,"data_parallel":2)"), "sequences_range") == "10 20 ");
   CHECK(steps_of(room(9'897'597), "kv_memory_bytes_per_gpu").empty());
   CHECK(room(9'799'292).whole("sequences") == 1);  // 98304 are left
   CHECK(room(9'799'293).whole("sequences") == 0);
@@ -345,6 +359,15 @@ TEST_CASE("llama.cpp's room: weights and buffer off the memory, less of both wit
   CHECK(notes_of(counted) == "layers_on_cpu(layers 2, of 5); reserves_at_start(sequences 1); ");
   CHECK(room(9'000'001, R"(,"n_gpu_layers":1)", R"(,"layer_count":5)").whole("sequences") == 247);  // of 32768
   CHECK(room(9'000'001, "", R"(,"layer_count":2)").whole("kv_memory_bytes_per_gpu") == 897'595);
+  const Asked halves = room(9'000'001, "", "", R"(,"pipeline_parallel":2)");
+  CHECK(halves.at("memory")->get("segments")->begin()->get("bytes")->text == "9000001");
+  // A card's memory is what programs see of it.
+  const Gpu* const card = find_gpu("rtx-4090");
+  REQUIRE(card != nullptr);
+  const Asked named(R"({"engine":"llama.cpp","gpu":"rtx-4090","weight_bytes":1,"options":{"n_ubatch":1},"model":)"
+                    R"({"vocabulary":1,"layers":[)" +
+                    kFull + "]}}");
+  CHECK(named.whole("kv_memory_bytes_per_gpu") == (card->runtime_mib << 20) - 1 - 102'404);
   // On two GPUs: each half of the weights, and two of three layers
   const Asked stages = room(9'000'001, R"(,"n_gpu_layers":2)", "", R"(,"pipeline_parallel":2)");
   CHECK(stages.whole("kv_memory_bytes_per_gpu") == 10'000'000 - 3'000'001 - 102'404);

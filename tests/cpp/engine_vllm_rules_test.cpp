@@ -395,6 +395,10 @@ TEST_CASE("vLLM's budget: the share of memory less weights, activation, other me
   CHECK(estimated.whole("kv_blocks") == estimated.whole("kv_memory_bytes_per_gpu") / 1024);
   CHECK(range_of(estimated, "sequences_range") ==
         std::to_string(57629983998 / 1024 / 63) + " " + std::to_string(60985427198 / 1024 / 63) + " ");
+  const Asked twice = budget("", R"(,"data_parallel":2)");
+  CHECK(range_of(twice, "sequences_range") ==
+        std::to_string(57629983998 / 1024 / 63 * 2) + " " + std::to_string(60985427198 / 1024 / 63 * 2) + " ");
+  CHECK(steps_of(twice, "sequences").find(" × 2 copies_of_the_model ~ ") != std::string::npos);
   // No graphs are counted before 0.21, and none are made where told; the share was 0.9.
   CHECK(budget(R"(,"version":"0.20.999")").whole("kv_memory_bytes_per_gpu") == 72'000'000'000 - 12'300'000'002);
   CHECK(budget(R"(,"version":"0.20.999","gpu_memory_utilization":0.92)").whole("kv_memory_bytes_per_gpu") ==
