@@ -53,10 +53,9 @@ void note_copies(const EngineInput& in, Reservation& to) {
     }
     if (run.kv_heads != 0 && run.kv_heads < t && !heads_noted) {
       heads_noted = true;
-      to.notes.push_back({"heads_copied",
-                          {{"kv_heads", digits(run.kv_heads)},
-                           {"gpus", digits(t)},
-                           {"copies", digits(t / run.kv_heads)}}});
+      to.notes.push_back(
+          {"heads_copied",
+           {{"kv_heads", digits(run.kv_heads)}, {"gpus", digits(t)}, {"copies", digits(t / run.kv_heads)}}});
     }
   }
 }
@@ -100,6 +99,8 @@ void list_ranks(const EngineInput& in, Reservation& to) {
                          {"stages", digits(stages)}}});
   }
 }
+
+u64 program_memory(const EngineInput& in) noexcept { return in.deployment.memory(false).bytes.count; }
 
 MemoryRange memory_range(const EngineInput& in) noexcept {
   const GpuMemory memory = in.deployment.memory(false);

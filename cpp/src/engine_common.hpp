@@ -31,6 +31,9 @@ void note_copies(const EngineInput& in, Reservation& to);
 inline constexpr u64 kMostRanks = 64;
 void list_ranks(const EngineInput& in, Reservation& to);
 
+/// Bytes of one GPU's memory as engines read it: the total that a program gets, or what is nearest to it.
+[[nodiscard]] u64 program_memory(const EngineInput& in) noexcept;
+
 /// Lowest and highest total that a program may see of this GPU.
 struct MemoryRange {
   Wide low, high;

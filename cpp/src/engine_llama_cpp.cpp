@@ -445,7 +445,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   if (options.given("kv_memory_bytes")) {
     out.pool_bytes_per_gpu = out.pool_low_per_gpu = out.pool_high_per_gpu = options.whole("kv_memory_bytes");
   } else {
-    const Wide memory = in.deployment.memory(false).bytes.count;
+    const Wide memory = program_memory(in);
     const Wide weights = ceil_div(Wide{in.weight_bytes_per_gpu.count} * on_gpus, Wide{layers});
     const MemoryPart buffer = compute_buffer(in, build, cells);
     if (const auto exact = to_bytes(buffer.high, "options.n_ubatch"); !exact) return std::unexpected(exact.error());

@@ -187,7 +187,7 @@ Fraction default_fraction(const EngineInput& in) {
     return {percent * 10'000'000};
   }
   const u64 driver = on.gpu != nullptr ? on.gpu->driver_mib : 0;
-  const u64 memory = std::max<u64>(driver != 0 ? driver : on.memory(false).bytes.count / kMiB, 1);
+  const u64 memory = std::max<u64>(driver != 0 ? driver : program_memory(in) / kMiB, 1);
   const u64 left = memory - std::min(memory, kept_mib(in, memory));
   return {(left * 1000 + memory / 2) / memory * 1'000'000};
 }
@@ -433,7 +433,7 @@ void reserve_sequence(const EngineInput& in, const Pools& all, Reservation& out)
     const Wide count = run.count;
     Wide reserved = written;
     if (run.kind == LayerKind::recurrent) {
-      reserved = std::max(written, copies * count * (all.state_bytes(run) + all.conv_bytes(run)));
+      reserved = copies * count * (all.state_bytes(run) + all.conv_bytes(run));
       states.bytes += (reserved - written) * ranks;
     } else if (run.kind != LayerKind::cross) {
       const Wide row = stored_row(in, run).sum();
@@ -474,7 +474,7 @@ Free free_memory(const EngineInput& in, Wide context_bytes, Wide loading_bytes) 
     return {before, after_known ? after : less(before, weights), true};
   }
   if (after_known) return {after + weights, after, true};
-  const Wide before = less(in.deployment.memory(false).bytes.count, context_bytes);
+  const Wide before = less(program_memory(in), context_bytes);
   return {before, less(before, weights + loading_bytes), false};
 }
 
@@ -524,9 +524,8 @@ Result<Reservation> reserve(const EngineInput& in) {
     }
     const Fraction share = share_of_cut(
         in, options.given("mem_fraction_static") ? options.fraction("mem_fraction_static") : default_fraction(in));
-    const PeakInput peak{.model = in.model,
-                         .memory_bytes = in.deployment.memory(false).bytes.count,
-                         .tensor_parallel = in.deployment.tensor_parallel};
+    const PeakInput peak{
+        .model = in.model, .memory_bytes = program_memory(in), .tensor_parallel = in.deployment.tensor_parallel};
     const Estimate context = sglang_context(peak);
     const Estimate loading = sglang_loading(peak);
     const Free free = free_memory(in, context.bytes, loading.bytes);

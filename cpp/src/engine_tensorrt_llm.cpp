@@ -113,7 +113,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   }
 
   const Fraction share = in.options.fraction("free_gpu_memory_fraction");
-  const Wide memory = in.deployment.memory(false).bytes.count;
+  const Wide memory = program_memory(in);
   if (in.options.given("kv_memory_bytes")) {
     out.pool_bytes_per_gpu = in.options.whole("kv_memory_bytes");
     out.pool_low_per_gpu = out.pool_high_per_gpu = out.pool_bytes_per_gpu;

@@ -146,6 +146,7 @@ struct Setting {
   Fraction utilization;
   u64 state_blocks;  ///< blocks of one recurrent group, apart from mode "all"
   bool state_per_block;
+  bool full_length;  ///< windows keep every token
   [[nodiscard]] bool since(u64 other) const noexcept { return version >= other; }
   [[nodiscard]] bool grouped() const noexcept { return v1 && since(kGroups); }
 };
@@ -154,8 +155,7 @@ Setting setting_of(const EngineInput& in) {
   const Options& options = in.options;
   Setting out{};
   out.version = options.given("version") ? options.whole("version") : kNewest;
-  const Bytes memory = in.deployment.memory(false).bytes;
-  const bool large = memory.count >> 30 >= 70 && in.deployment.gpu_name.find("A100") == std::string::npos;
+  const bool large = program_memory(in) >> 30 >= 70 && in.deployment.gpu_name.find("A100") == std::string::npos;
   out.v1 = options.given("use_v1") ? options.truth("use_v1") : out.since(version_of(0, 8));
   // Before chunked prefill was the rule, one batch held the longest conversation (V0: vllm/config.py, SchedulerConfig).
   const bool chunked = out.v1;
@@ -180,6 +180,7 @@ Setting setting_of(const EngineInput& in) {
   if (options.given("mamba_cache_mode")) mode = options.whole("mamba_cache_mode");
   out.state_blocks = mode == 1 ? 2 : 1;
   out.state_per_block = mode == 2;
+  out.full_length = !out.grouped() || options.truth("disable_hybrid_kv_cache_manager");
   return out;
 }
 
@@ -216,7 +217,7 @@ struct Layout {
 };
 
 bool same_need(const Shape& a, const Shape& b) {
-  if (a.grows() || b.grows()) return a.grows() && b.grows();
+  if (a.grows() && b.grows()) return true;
   return a.run.kind == b.run.kind && a.run.window_tokens == b.run.window_tokens &&
          a.run.source_tokens == b.run.source_tokens;
 }
@@ -230,13 +231,13 @@ Wide share_of_block(const Shape& shape, Wide tokens) {
 }
 
 /// Blocks that one conversation takes in one group of these layers (kv_cache_interface.py, max_memory_usage_bytes).
-void count_blocks(Shape& shape, const EngineInput& in, const Setting& setting, bool full_length) {
+void count_blocks(Shape& shape, const EngineInput& in, const Setting& setting) {
   const Wide length = in.context.count;
   const Wide own = ceil_div<Wide>(length, in.deployment.context_parallel);
   shape.kept_tokens = own;
   if (shape.run.kind == LayerKind::cross) {
     shape.kept_tokens = shape.run.source_tokens;
-  } else if (shape.bounded() && !full_length) {
+  } else if (shape.bounded() && !setting.full_length) {
     const Wide window = shape.run.window_tokens - (shape.run.kind == LayerKind::window ? 1 : 0);
     shape.kept_tokens = std::min<Wide>(window + setting.in_flight, length);
   }
@@ -246,17 +247,19 @@ void count_blocks(Shape& shape, const EngineInput& in, const Setting& setting, b
   }
   shape.blocks = ceil_div<Wide>(shape.kept_tokens, shape.block_tokens);
   // A window need not begin where a block does.
-  if (shape.run.kind == LayerKind::window && !full_length) shape.blocks += 1;
+  if (shape.run.kind == LayerKind::window && !setting.full_length) shape.blocks += 1;
 }
 
-/// Layers of one group on each stage, over all stages, where the largest of a stage's groups sets the count.
-u64 slots_of(const std::vector<Shape>& shapes, u64 stages, u64& fullest) {
+/// Layers of one group, where the largest of a stage's groups sets the count.
+struct Slots {
+  u64 all_stages, fullest;
+};
+Slots slots_of(const std::vector<Shape>& shapes, u64 stages) {
   std::vector<u64> steps{0};
   for (const auto& shape : shapes) steps.push_back(shape.run.count % stages);
   std::ranges::sort(steps);
   steps.push_back(stages);
-  u64 slots = 0;
-  fullest = 0;
+  Slots slots{};
   for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
     if (steps[i] == steps[i + 1]) continue;
     u64 most = 0;
@@ -264,20 +267,20 @@ u64 slots_of(const std::vector<Shape>& shapes, u64 stages, u64& fullest) {
       const u64 held = shape.run.count / stages + (steps[i] < shape.run.count % stages ? 1 : 0);
       most = std::max(most, ceil_div(held, shape.groups));
     }
-    slots += most * (steps[i + 1] - steps[i]);
-    fullest = std::max(fullest, most);
+    slots.all_stages += most * (steps[i + 1] - steps[i]);
+    slots.fullest = std::max(slots.fullest, most);
   }
   return slots;
 }
 
 /// One pool in which a block spans all layers, each with a page of its own width.
-void lay_out_alike(Layout& out, const EngineInput& in, const Setting& setting, u64 block_tokens, bool full_length) {
+void lay_out_alike(Layout& out, const EngineInput& in, const Setting& setting, u64 block_tokens) {
   Wide cross_blocks = 0;
   Wide other_blocks = 0;
   for (auto& shape : out.shapes) {
     shape.block_tokens = shape.recurrent() ? in.context.count : block_tokens;
     shape.block = share_of_block(shape, shape.block_tokens);
-    count_blocks(shape, in, setting, full_length);
+    count_blocks(shape, in, setting);
     const u64 held = ceil_div<u64>(shape.run.count, in.deployment.pipeline_parallel);
     out.block_bytes += saturating(shape.block, held);
     Wide& most = shape.run.kind == LayerKind::cross ? cross_blocks : other_blocks;
@@ -291,26 +294,19 @@ void lay_out_alike(Layout& out, const EngineInput& in, const Setting& setting, u
 /// Equal groups over unified pages (kv_cache_utils.py, _get_kv_cache_groups_uniform_page_size and
 /// unify_kv_cache_spec_page_size).
 void lay_out_groups(Layout& out, const EngineInput& in, const Setting& setting, u64 block_tokens) {
-  Wide state = 0;
-  Wide token = 0;
-  for (const auto& shape : out.shapes) {
-    state = std::max(state, shape.state);
-    token = std::max(token, shape.token);
-  }
-  Wide block = block_tokens;
-  if (state != 0 && token != 0) {
-    // A block grows until an attention layer's page holds a state (vllm/platforms/interface.py).
-    block = std::max(block, kBlockAlignment * ceil_div<Wide>(state, kBlockAlignment * token));
-  }
-  u64 fewest = kMaxExact;
-  u64 most = 0;
+  const Wide state = std::ranges::max_element(out.shapes, {}, &Shape::state)->state;
+  const Wide token = std::ranges::max_element(out.shapes, {}, &Shape::token)->token;
+  // A block grows until an attention layer's page holds a state (vllm/platforms/interface.py).
+  const Wide block = std::max<Wide>(block_tokens, kBlockAlignment * ceil_div<Wide>(state, kBlockAlignment * token));
   for (auto& shape : out.shapes) {
     shape.block_tokens = block;
     shape.block = share_of_block(shape, block);
     out.page = std::max(out.page, shape.block);
-    fewest = std::min<u64>(fewest, shape.run.count);
-    most = std::max<u64>(most, shape.run.count);
   }
+  const auto [least, largest] =
+      std::ranges::minmax_element(out.shapes, {}, [](const Shape& shape) { return shape.run.count; });
+  const u64 fewest = least->run.count;
+  const u64 most = largest->run.count;
   const u64 size = most * 2 < fewest * 3 ? most : fewest;
   out.groups = 0;
   out.printed_block = block;
@@ -320,14 +316,14 @@ void lay_out_groups(Layout& out, const EngineInput& in, const Setting& setting, 
       shape.block_tokens = saturating(block, larger);
       shape.block = out.page;
     }
-    count_blocks(shape, in, setting, false);
+    count_blocks(shape, in, setting);
     shape.groups = ceil_div<u64>(shape.run.count, size);
     out.groups += shape.groups;
     out.blocks_per_sequence += shape.blocks * shape.groups;
   }
-  u64 fullest = 0;
-  out.slots = slots_of(out.shapes, in.deployment.pipeline_parallel, fullest);
-  out.block_bytes = saturating(out.page, fullest);
+  const Slots slots = slots_of(out.shapes, in.deployment.pipeline_parallel);
+  out.slots = slots.all_stages;
+  out.block_bytes = saturating(out.page, slots.fullest);
 }
 
 /// Compressed rows: all growing layers share one group whose block holds a page of each; the windows' layers are dealt
@@ -336,26 +332,23 @@ void lay_out_groups(Layout& out, const EngineInput& in, const Setting& setting, 
 void lay_out_packed(Layout& out, const EngineInput& in, const Setting& setting, u64 block_tokens) {
   out.packed = true;
   out.printed_block = block_tokens;
-  Wide largest = 0;
-  u64 pages = 0;  ///< of the largest size, in one block
   for (auto& shape : out.shapes) {
     if (!shape.grows()) continue;
     shape.block_tokens = block_tokens;
     shape.block = share_of_block(shape, block_tokens);
-    count_blocks(shape, in, setting, false);
-    if (shape.block > largest) {
-      largest = shape.block;
-      pages = shape.run.count;
-    }
+    count_blocks(shape, in, setting);
     out.block_bytes += saturating(shape.block, ceil_div<u64>(shape.run.count, in.deployment.pipeline_parallel));
     out.packed_bytes += saturating(shape.block, shape.run.count);
     out.blocks_per_sequence = std::max(out.blocks_per_sequence, shape.blocks);
   }
+  const auto widest = std::ranges::max_element(out.shapes, {}, &Shape::block);
+  const Wide largest = widest->block;
+  const u64 pages = widest->run.count;  // of that size, in one block
   for (auto& shape : out.shapes) {
     if (shape.grows()) continue;
     shape.block_tokens = largest / shape.token;
     shape.block = share_of_block(shape, shape.block_tokens);
-    count_blocks(shape, in, setting, false);
+    count_blocks(shape, in, setting);
     shape.groups = ceil_div<u64>(shape.run.count, pages);
     out.groups += shape.groups;
     out.blocks_per_sequence += shape.blocks * shape.groups;
@@ -383,7 +376,6 @@ Result<Layout> lay_out(const EngineInput& in, const Setting& setting) {
                 Text() << "has " << digits(out.shapes.size()) << " shapes of layers; up to " << digits(kMostShapes)
                        << " are laid out");
   }
-  const bool grouping = setting.grouped() && !in.options.truth("disable_hybrid_kv_cache_manager");
   if (rows && !setting.grouped()) {
     // V0 kept recurrent states in tensors of their own (engine_rules 12).
     std::erase_if(out.shapes, [&](const Shape& shape) {
@@ -396,25 +388,26 @@ Result<Layout> lay_out(const EngineInput& in, const Setting& setting) {
   u64 block_tokens = in.options.whole("block_size");
   // Compressed entries are kept in blocks of 256 tokens (vLLM's DeepSeek V4 blog and kv_cache_utils.py).
   if (compressed && !in.options.given("block_size")) block_tokens = 256;
-  if (alike || !grouping) {
+  if (alike || setting.full_length) {
     const bool states = std::ranges::any_of(out.shapes, &Shape::recurrent);
     if (!alike && states) {
       return fail(ErrorCode::conflict, "options.disable_hybrid_kv_cache_manager",
                   "is not possible for a model that has recurrent states beside rows");
     }
-    lay_out_alike(out, in, setting, block_tokens, !grouping);
+    lay_out_alike(out, in, setting, block_tokens);
   } else {
     if (in.deployment.context_parallel > 1) {
       return fail(ErrorCode::unsupported, "options.decode_context_parallel_size",
                   "works only where all layers keep rows of the whole context");
     }
     // Packing needs the windows' rows to be the smaller ones.
-    Wide widest = 0;
-    for (const auto& shape : out.shapes) {
-      if (shape.grows()) widest = std::max(widest, share_of_block(shape, block_tokens));
-    }
-    const bool fits = std::ranges::all_of(
-        out.shapes, [&](const Shape& shape) { return !shape.recurrent() && (shape.grows() || shape.token <= widest); });
+    const auto fits_a_page = [&](const Shape& shape) {
+      const auto holds = [&](const Shape& other) {
+        return other.grows() && shape.token <= share_of_block(other, block_tokens);
+      };
+      return !shape.recurrent() && (shape.grows() || std::ranges::any_of(out.shapes, holds));
+    };
+    const bool fits = std::ranges::all_of(out.shapes, fits_a_page);
     if (compressed && fits) {
       lay_out_packed(out, in, setting, block_tokens);
       return out;
@@ -427,7 +420,7 @@ Result<Layout> lay_out(const EngineInput& in, const Setting& setting) {
 // ---- what is reserved ----------------------------------------------------------------------------------------------
 
 /// What one conversation takes, over all GPUs of one replica, and why that is more than it writes.
-void reserve_sequence(const EngineInput& in, const Layout& layout, bool full_length, Reservation& out) {
+void reserve_sequence(const EngineInput& in, const Setting& setting, const Layout& layout, Reservation& out) {
   const Wide t = in.deployment.tensor_parallel;
   out.reserved_per_sequence = saturating(layout.states_outside, t);
   for (const auto& shape : layout.shapes) {
@@ -452,10 +445,9 @@ void reserve_sequence(const EngineInput& in, const Layout& layout, bool full_len
     }
     const Wide unused = saturating(saturating(page - shape.block, blocks), layers);
     const Wide rows = rows_kept(shape.run, in.context);
-    const Wide beyond =
-        shape.bounded() && shape.kept_tokens > rows ? (shape.kept_tokens - rows) * shape.token * layers : 0;
+    const Wide beyond = shape.bounded() ? less(shape.kept_tokens, rows) * shape.token * layers : 0;
     add_gap(out, "padding", padding + unused);
-    add_gap(out, full_length ? "full_length" : "in_flight", beyond);
+    add_gap(out, setting.full_length ? "full_length" : "in_flight", beyond);
     add_gap(out, "blocks", held - unused - beyond - written);
   }
 }
@@ -575,8 +567,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   const bool compressed =
       std::ranges::any_of(layout->shapes, [](const Shape& shape) { return shape.run.kind == LayerKind::compressed; });
   out.reserved_confidence = compressed ? Confidence::estimate : Confidence::engine_rule;
-  const bool full_length = !setting.grouped() || in.options.truth("disable_hybrid_kv_cache_manager");
-  reserve_sequence(in, *layout, full_length, out);
+  reserve_sequence(in, setting, *layout, out);
 
   if (in.options.given("num_gpu_blocks_override")) {
     out.kv_blocks = in.options.whole("num_gpu_blocks_override");

@@ -27,16 +27,10 @@ constexpr CacheChoice kChoices[] = {
 };
 
 /// Whole conversations of what an engine answers; 0 where it refuses.
-Wide sequences_of(const Result<Reservation>& reserved) {
-  return reserved && reserved->weights_fit ? reserved->sequences : 0;
-}
+Wide sequences_of(const Result<Reservation>& reserved) { return reserved ? reserved->sequences : 0; }
 
 Wide sequences_of(const Request& request, const std::optional<WeightBytes>& weights, const Deployment& on) {
   return sequences_of(reserve_with(request, weights, on, request.context));
-}
-
-Wide bytes_of(const Request& request) {
-  return sequence_cost(request.model.layers, request.kv, 1, request.context).total;
 }
 
 struct Machines {
@@ -75,6 +69,10 @@ struct Fit {
   Wide sequences;
 };
 
+Wide bytes_of(const Request& request) {
+  return sequence_cost(request.model.layers, request.kv, 1, request.context).total;
+}
+
 std::optional<Fit> smaller_cache(const Request& request, const std::optional<WeightBytes>& weights, u64 wanted) {
   const Wide now = bytes_of(request);
   const auto choice =
@@ -84,7 +82,7 @@ std::optional<Fit> smaller_cache(const Request& request, const std::optional<Wei
     if (format == nullptr) break;
     Request with = request;
     with.kv.k = with.kv.v = format;
-    if (check_formats(with.model.layers, with.kv) || bytes_of(with) >= now) continue;
+    if (bytes_of(with) >= now) continue;
     const Wide sequences = sequences_of(with, weights, with.deployment);
     if (sequences >= wanted) return Fit{format->id, sequences};
   }

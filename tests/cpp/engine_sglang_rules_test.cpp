@@ -464,7 +464,10 @@ TEST_CASE("SGLang's pool from what left the GPU, to the byte") {
   CHECK(tokens(2 * 64 + 4 * kMiB + 99) == 0);
   CHECK(tokens(0) == 0);
   // Rows of one byte
-  CHECK(tokens(1001 + kMiB + 100, R"({"kind":"latent","count":1,"latent_width":1})", R"(,"kv":"fp8")") == 1000);
+  constexpr const char* kByte = R"({"kind":"latent","count":1,"latent_width":1})";
+  CHECK(tokens(1001 + kMiB + 100, kByte, R"(,"kv":"fp8")") == 1000);
+  CHECK(steps_of(ask_runs(kByte, R"("kv_memory_bytes":1000)", 21, R"(,"kv":"fp8")"), "kv_tokens") ==
+        "1000 bytes_left ÷ 1 bytes_per_token ~ 1000; ");
   const Asked nothing = ask_runs(kNarrow, R"("avail_after_load_bytes":5,"avail_pool_end_bytes":5)", 21);
   CHECK(nothing.whole("kv_memory_bytes_per_gpu") == 0);
   CHECK(steps_of(nothing, "sequences") == "0 bytes_left ÷ 1344 bytes_per_conversation ~ 0; ");
@@ -509,7 +512,15 @@ TEST_CASE("SGLang's budget: what is free after loading, less a share of what was
   };
   CHECK(left(100'000).words("limit") == "weights_do_not_fit");
   CHECK(steps_of(left(100'000), "kv_memory_bytes_per_gpu").empty());
+  CHECK(left(100'000).whole("sequences") == 0);
+  CHECK(left(100'000).words("concurrency") == "0");
+  CHECK(range_of(left(100'000), "sequences_range").empty());
   CHECK(left(100'001).words("limit") == "one_sequence_too_long");
+  CHECK(left(100'001).words("confidence.kv_memory_bytes") == "engine_rule");
+  // One of the two figures is enough: the other is that and the weights.
+  const Asked loaded = ask_runs(kNarrow, R"("mem_fraction_static":0.9,"avail_after_load_bytes":100000)", 21);
+  CHECK(parts_of(loaded) == "request_table 409600; ");
+  CHECK(loaded.words("confidence.kv_memory_bytes") == "engine_rule");
   CHECK(left(100'001).whole("kv_memory_bytes_per_gpu") == 1);
   CHECK(parts_of(left(100'001)) == "request_table 204800; ");
   CHECK(left(101'343).whole("sequences") == 0);
@@ -530,6 +541,8 @@ TEST_CASE("SGLang's stages share the layers, replicas copy everything") {
   CHECK(copies.whole("sequences") == 66);
   CHECK(copies.words("concurrency") == "66");
   CHECK(copies.whole("kv_memory_bytes") == 300'003);
+  CHECK(steps_of(ask_runs(kFull, R"("kv_memory_bytes":100001)", 21, R"(,"data_parallel":2)"), "sequences") ==
+        "full: 462 slots ÷ 21 slots_per_conversation × 2 copies ~ 44; ");
   CHECK(steps_of(copies, "sequences") == "full: 462 slots ÷ 21 slots_per_conversation × 3 copies ~ 66; ");
 }
 

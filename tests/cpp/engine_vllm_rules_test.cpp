@@ -92,6 +92,14 @@ TEST_CASE("vLLM's blocks of layers that are alike") {
   CHECK(set.whole("sequences") == 3);
   CHECK(set.words("concurrency") == "3.5");
   CHECK(range_of(set, "kv_memory_bytes_per_gpu_range").empty());
+  const auto tight = [](u64 blocks) {
+    Text text;
+    text << R"({"engine":"vllm","model":{"layers":[)" << kFull << R"(]},"options":{"num_gpu_blocks_override":)"
+         << blocks << R"(},"weight_bytes":1,"gpu":{"memory_bytes":24192},"context":21})";
+    return Asked(text.take()).refused();
+  };
+  CHECK_FALSE(tight(7));
+  CHECK(tight(8));
   // 1,000,000,000 / 3456
   CHECK_FALSE(ask_runs(kFull, R"("num_gpu_blocks_override":289351)", 21).refused());
   CHECK(ask_runs(kFull, R"("num_gpu_blocks_override":289352)", 21).words("error.message").find(" 289351 ") !=
@@ -139,6 +147,32 @@ TEST_CASE("vLLM's groups of equally many layers, padded, with what versions hold
   CHECK(steps_of(groups(6, 4), "blocks_per_sequence") ==
         "full: 2 groups × 7 blocks = 14; window: 1 groups × 6 blocks = 6; 14 full + 6 window = 20; ");
   CHECK(gaps_of(groups(6, 4)).starts_with("padding 14336; "));  // 2 layers × 7 blocks
+  CHECK(groups(4, 6, R"(,"block_size":8)").whole("block_tokens") == 8);
+  // On two GPUs each has one of the heads: the same bytes in all
+  const Asked split = groups(4, 6, "", 100, R"(,"tensor_parallel":2)");
+  CHECK(split.whole("kv_blocks") == 48);
+  CHECK(split.whole("kv_reserved_per_sequence") == 19 * 4096);
+  CHECK(gaps_of(split) == "blocks 11904; padding 12288; in_flight 24192; ");
+  // Layers without rows are in no group.
+  CHECK(steps_of(
+            ask_runs(both(both(layers("full", 4), layers("shared", 5, "")), both(window(4, 10), layers("none", 6, ""))),
+                     R"("kv_memory_bytes":100000,"max_num_batched_tokens":32)", 100),
+            "blocks_per_sequence") ==
+        "full: 1 groups × 7 blocks = 7; window: 1 groups × 6 blocks = 6; 7 full + 6 window = 13; ");
+  // Windows of other sizes, chunks and other inputs are groups of their own.
+  const std::string rows = R"("kv_heads":2,"key_width":8,"value_width":8)";
+  const auto grouped = [](std::string_view one, std::string_view other) {
+    return steps_of(ask_runs(both(one, other), R"("kv_memory_bytes":100000,"max_num_batched_tokens":32)", 100),
+                    "blocks_per_sequence");
+  };
+  CHECK(grouped(window(2, 10), window(2, 20)) ==
+        "window: 1 groups × 6 blocks = 6; window: 1 groups × 7 blocks = 7; 6 window + 7 window = 13; ");
+  CHECK(grouped(window(2, 10), window(2, 10, rows, "chunked")) ==
+        "window: 1 groups × 6 blocks = 6; chunked: 1 groups × 5 blocks = 5; 6 window + 5 chunked = 11; ");
+  CHECK(grouped(layers("cross", 2, rows + R"(,"source_tokens":40)"),
+                layers("cross", 2, rows + R"(,"source_tokens":60)")) ==
+        "cross: 1 groups × 3 blocks = 3; cross: 1 groups × 4 blocks = 4; 3 cross + 4 cross = 7; ");
+  CHECK(grouped(window(2, 10), window(2, 10, R"("kv_heads":1,"key_width":8,"value_width":8)")).empty());
 
   const auto blocks = [&](std::string_view options, u64 context = 100, std::string_view more = "") {
     const std::string steps = steps_of(groups(4, 4, options, context, more), "blocks_per_sequence");
@@ -164,6 +198,11 @@ TEST_CASE("vLLM's groups of equally many layers, padded, with what versions hold
                      R"("kv_memory_bytes":100000,"max_num_batched_tokens":32)", 100),
             "blocks_per_sequence") ==
         "full: 1 groups × 7 blocks = 7; chunked: 1 groups × 5 blocks = 5; 7 full + 5 chunked = 12; ");
+  CHECK(steps_of(
+            ask_runs(both(layers("full", 4), window(4, 17, R"("kv_heads":2,"key_width":8,"value_width":8)", "chunked")),
+                     R"("kv_memory_bytes":100000,"max_num_batched_tokens":32)", 100),
+            "blocks_per_sequence")
+            .find("chunked: 1 groups × 6 blocks = 6; ") != std::string::npos);  // 17 + 64
   // Windows alone: 6 blocks, and all of the conversation where there are no groups
   const auto alone = [](std::string_view options) {
     Text text;
@@ -215,6 +254,10 @@ TEST_CASE("vLLM's groups on stages: the largest of each stage's groups counts") 
   const Asked other = on(5, 8, 2);
   CHECK(steps_of(other, "bytes_per_block") == "3 layers_per_group × 1024 bytes_per_page = 3072; ");
   CHECK(other.whole("kv_reserved_per_sequence") == (7 + 2 * 6) * 5 * 1024);
+  // On three, of 4 full layers 2, 1 and 1, of 8 windows in two groups 3, 3 and 2: 2, 2 and 1 of a group
+  CHECK(on(4, 8, 3).whole("kv_reserved_per_sequence") == (7 + 2 * 8) * 5 * 1024);
+  // More stages than layers: the others have none.
+  CHECK(on(1, 1, 3).whole("kv_reserved_per_sequence") == (7 + 8) * 1024);
   // On three: 2, 2 and 1 of 5, and 3, 2, 2 of 7
   const Asked three = on(5, 7, 3);
   CHECK(steps_of(three, "bytes_per_block") == "3 layers_per_group × 1024 bytes_per_page = 3072; ");
@@ -301,6 +344,14 @@ TEST_CASE("vLLM's compressed layers share blocks of 256 tokens, windows are deal
   // The first of two stages has 1 and 2 layers: 1376 + 2 × 32.
   CHECK(packed("", 1000, R"(,"pipeline_parallel":2)").whole("kv_blocks") == 69);
   CHECK(packed("", 1000, R"(,"pipeline_parallel":2)").whole("kv_reserved_per_sequence") == 8 * 2880);
+  // On three 1 and 2: the same
+  CHECK(packed("", 1000, R"(,"pipeline_parallel":3)").whole("kv_blocks") == 69);
+  // A window's row that is as wide as the widest page is one of its tokens.
+  const Asked widest = ask_runs(both(layers("compressed", 2, R"("latent_width":8,"tokens_per_entry":256)"),
+                                     window(2, 10, R"("kv_heads":1,"key_width":4,"value_width":4)")),
+                                R"("kv_memory_bytes":1000000,"max_num_batched_tokens":32)", 1000);
+  CHECK(widest.whole("kv_blocks") == 31'250);  // of 2 × 16 bytes
+  CHECK(widest.whole("kv_reserved_per_sequence") == (4 + 74) * 32);
   // Blocks of 16 tokens where they are set: 6 entries and one
   CHECK(packed(R"(,"block_size":16)").whole("block_tokens") == 16);
   CHECK(packed("", 256).whole("kv_reserved_per_sequence") == 5 * 2880);
@@ -424,6 +475,15 @@ TEST_CASE("vLLM's budget: the share of memory less weights, activation, other me
   CHECK(limit(920'000) == "weights_do_not_fit");
   CHECK(limit(919'999) == "one_sequence_too_long");
   CHECK(limit(920'000 - 1024) == "cache");
+  const auto room = [&](u64 weights) {
+    Text text;
+    text << R"({"engine":"vllm","model":{"layers":[)" << layers("full", 1)
+         << R"(]},"options":{"activation_bytes":0,"non_torch_bytes":0,"cuda_graph_bytes":0},"weight_bytes":)" << weights
+         << R"(,"gpu":{"memory_bytes":1000000},"context":16})";
+    return steps_of(Asked(text.take()), "kv_memory_bytes_per_gpu");
+  };
+  CHECK(room(920'000).empty());
+  CHECK(room(919'999).ends_with(" = 1; "));
   // States beside the blocks: a slot of 210 bytes for each of 256 sequences
   Text text;
   text << R"({"engine":"vllm","model":{"layers":[)" << both(layers("full", 1), kState)
@@ -450,6 +510,9 @@ TEST_CASE("vLLM deals tokens out only where tensor parallelism keeps copies") {
   CHECK(two.whole("kv_bytes_per_sequence") == 2 * 100 * 64);
   CHECK(two.whole("kv_reserved_per_sequence") == 4 * 4 * 1024);
   CHECK(gaps_of(two) == "blocks 3584; ");
+  const Asked uneven = ask_runs(layers("full", 2, R"("kv_heads":1,"key_width":8,"value_width":8)"),
+                                R"("kv_memory_bytes":100000,"dcp":2)", 97, R"(,"tensor_parallel":4)");
+  CHECK(uneven.whole("sequences") == 24);  // 49 tokens are 4 blocks
   CHECK_FALSE(dealt(2, 4, 2).refused());
   CHECK(dealt(2, 4, 4).refused());
   CHECK(dealt(4, 4, 2).refused());
@@ -467,6 +530,131 @@ TEST_CASE("vLLM says that --max-num-seqs ends it, in each replica") {
   CHECK(notes(14).empty());
   CHECK(notes(13, R"(,"data_parallel":2)") == "max_num_seqs(max_num_seqs 13, fit 28); ");
   CHECK(notes(14, R"(,"data_parallel":2)").empty());
+}
+
+TEST_CASE("vLLM's layouts hold 64 shapes of layers") {
+  const auto shapes = [](u64 count) {
+    Text runs;
+    for (u64 i = 1; i <= count; ++i) {
+      Text rows;
+      rows << R"("kv_heads":1,"key_width":)" << i << R"(,"value_width":1)";
+      runs << (i > 1 ? "," : "") << layers("full", 1, rows.take());
+    }
+    return ask_runs(runs.take(), R"("kv_memory_bytes":1000000)", 16);
+  };
+  CHECK(shapes(64).whole("kv_blocks") == 1'000'000 / (16 * 2 * (65 * 32 + 64)));
+  CHECK(shapes(65).words("error.message").starts_with("has 65 shapes of layers; up to 64 are"));
+}
+
+// ---- TensorRT-LLM --------------------------------------------------------------------------------------------------
+
+Asked ask_trt(std::string_view runs, std::string_view options, u64 context = 33, std::string_view more = "") {
+  return ask_runs(runs, options, context, more, "tensorrt-llm");
+}
+
+TEST_CASE("TensorRT-LLM's blocks: the last is whole, windows are as long as the rest") {
+  // A block of 32 tokens is 32 × 216 bytes; 100001 bytes are 14.5 of them.
+  const Asked one = ask_trt(kFull, R"("kv_memory_bytes":100001)");
+  CHECK(one.whole("kv_blocks") == 15);
+  CHECK(one.whole("kv_tokens") == 480);
+  CHECK(one.whole("block_tokens") == 32);
+  CHECK(one.whole("sequences") == 7);  // of 2 blocks
+  CHECK(one.whole("kv_reserved_per_sequence") == 2 * 6912);
+  CHECK(gaps_of(one) == "blocks 6696; ");  // 31 × 216
+  CHECK(steps_of(one, "kv_blocks") == "100001 bytes_left_per_gpu ÷ 6912 bytes_per_block = 15; ");
+  CHECK(notes_of(one).empty());
+  CHECK(one.words("confidence.kv_memory_bytes") == "engine_rule");
+  const auto block = [](std::string_view options) {
+    return ask_trt(kFull, std::string(R"("kv_memory_bytes":100001,)") + std::string(options)).whole("block_tokens");
+  };
+  CHECK(block(R"("version":"0.17")") == 32);
+  CHECK(block(R"("version":"0.16.999")") == 64);
+  CHECK(block(R"("version":"0.16.999","tokens_per_block":32)") == 32);
+  CHECK(block(R"("tokens_per_block":7)") == 7);
+
+  for (const char* const kind : {"window", "chunked"}) {
+    CAPTURE(kind);
+    const Asked bounded =
+        ask_trt(window(2, 10, R"("kv_heads":2,"key_width":8,"value_width":8)", kind), R"("kv_memory_bytes":100000)");
+    CHECK(bounded.whole("kv_reserved_per_sequence") == 2 * 32 * 128);
+    CHECK(gaps_of(bounded) == "full_length 2944; blocks 3968; ");  // 23 × 128, 31 × 128
+    CHECK(notes_of(bounded) == "windows_full_length; ");
+  }
+  const std::string both_kinds = both(kFull, window(2, 10));
+  CHECK(notes_of(ask_trt(both_kinds, R"("kv_memory_bytes":100000)")) == "windows_full_length; ");
+  CHECK(notes_of(ask_trt(both(window(2, 10), kFull), R"("kv_memory_bytes":100000)")) == "windows_full_length; ");
+  // 40 tokens of another input are 2 blocks, whatever the conversation's length.
+  const std::string cross = layers("cross", 2, R"("kv_heads":2,"key_width":8,"value_width":8,"source_tokens":40)");
+  const Asked other = ask_trt(both(kFull, cross), R"("kv_memory_bytes":100000)", 100);
+  CHECK(other.whole("kv_reserved_per_sequence") == 4 * 6912 + 2 * 32 * 128);
+  CHECK(gaps_of(other) == "blocks 9120; ");  // 28 × 216, 24 × 128
+  // 11 entries of 16 bytes for 32 tokens of which three have one
+  const Asked entries =
+      ask_trt(layers("compressed", 2, R"("latent_width":8,"tokens_per_entry":3)"), R"("kv_memory_bytes":100000)");
+  CHECK(entries.whole("kv_blocks") == 285);  // of 352
+  CHECK(entries.whole("kv_reserved_per_sequence") == 2 * 352);
+  CHECK(gaps_of(entries) == "blocks 352; ");
+  // States beside the blocks, rows of one byte, layers without any
+  const Asked states = ask_trt(both(kFull, kState), R"("kv_memory_bytes":100001)");
+  CHECK(states.whole("kv_reserved_per_sequence") == 2 * 6912 + 210);
+  CHECK(gaps_of(states) == "blocks 6696; ");
+  const Asked bytes =
+      ask_trt(layers("latent", 1, R"("latent_width":1)"), R"("kv_memory_bytes":100000)", 33, R"(,"kv":"fp8")");
+  CHECK(bytes.whole("kv_blocks") == 3125);
+  CHECK(ask_trt(both(kFull, layers("none", 5, "")), R"("kv_memory_bytes":100001)").whole("kv_blocks") == 15);
+
+  // On three GPUs a head each, on two stages 2 and 1 layers
+  const Asked split = ask_trt(kFull, R"("kv_memory_bytes":100001)", 33, R"(,"tensor_parallel":3)");
+  CHECK(split.whole("kv_blocks") == 44);  // of 2304
+  CHECK(split.whole("kv_reserved_per_sequence") == 2 * 6912);
+  CHECK(gaps_of(split) == "blocks 6696; ");
+  CHECK(ask_trt(window(2, 10), R"("kv_memory_bytes":100000)", 33, R"(,"tensor_parallel":2)")
+            .whole("kv_reserved_per_sequence") == 2 * 32 * 128);
+  CHECK(gaps_of(ask_trt(window(2, 10), R"("kv_memory_bytes":100000)", 33, R"(,"tensor_parallel":2)")) ==
+        "full_length 2944; blocks 3968; ");
+  CHECK(ask_trt(both(kFull, kState), R"("kv_memory_bytes":100001)", 33, R"(,"tensor_parallel":3)")
+            .whole("kv_reserved_per_sequence") == 2 * 6912 + 3 * 3 * 26);  // 4 × 4 + 5 × 2
+  CHECK(ask_trt(kFull, R"("kv_memory_bytes":100001)", 33, R"(,"pipeline_parallel":2)").whole("kv_blocks") == 22);
+}
+
+TEST_CASE("TensorRT-LLM's room: a share of what weights and runtime leave") {
+  const auto budget = [](u64 weights, std::string_view options = "",
+                         std::string_view gpu = R"({"memory_bytes":104857600000})") {
+    Text text;
+    text << R"({"engine":"tensorrt-llm","model":{"layers":[)" << kFull << R"(]},"options":{)" << options
+         << R"(},"weight_bytes":)" << weights << R"(,"gpu":)" << gpu << "}";
+    return Asked(text.take());
+  };
+  // 3700 MiB (1500 to 5800) for the runtime
+  const Asked one = budget(10'000'000'000);
+  CHECK(parts_of(one) == "runtime 3879731200 (1572864000 to 6081740800); ");
+  CHECK(one.whole("kv_memory_bytes_per_gpu") == 81'880'081'920);
+  CHECK(range_of(one, "kv_memory_bytes_per_gpu_range") == "79898273280 83956262400 ");
+  CHECK(steps_of(one, "free_bytes") ==
+        "104857600000 bytes_per_gpu − 10000000000 weight_bytes − 3879731200 runtime = 90977868800; ");
+  CHECK(steps_of(one, "kv_memory_bytes_per_gpu") == "90977868800 free_bytes × 0.9 usable_share = 81880081920; ");
+  CHECK(one.words("confidence.kv_memory_bytes") == "estimate");
+  CHECK(budget(10'000'000'000, R"("free_gpu_memory_fraction":0.5)").whole("kv_memory_bytes_per_gpu") == 45'488'934'400);
+  const u64 free = 104'857'600'000 - 3'879'731'200;
+  CHECK(budget(free).whole("kv_memory_bytes_per_gpu") == 0);
+  CHECK(steps_of(budget(free), "kv_memory_bytes_per_gpu").empty());
+  CHECK(steps_of(budget(free - 2), "kv_memory_bytes_per_gpu") == "2 free_bytes × 0.9 usable_share = 1; ");
+  CHECK(budget(104'857'599'999).words("limit") == "one_sequence_too_long");
+  CHECK(budget(104'857'600'000).words("limit") == "weights_do_not_fit");
+  // What the log says is free, with no range
+  const Asked known = budget(1, R"("free_memory_bytes":100003)");
+  CHECK(known.whole("kv_memory_bytes_per_gpu") == 90'002);
+  CHECK(range_of(known, "kv_memory_bytes_per_gpu_range").empty());
+  CHECK(steps_of(known, "kv_memory_bytes_per_gpu") == "100003 free_bytes × 0.9 usable_share = 90002; ");
+  CHECK(known.words("confidence.kv_memory_bytes") == "engine_rule");
+  CHECK(parts_of(known).empty());
+  const Gpu* const card = find_gpu("rtx-4090");
+  REQUIRE(card != nullptr);
+  CHECK(steps_of(budget(1, "", R"("rtx-4090")"), "free_bytes")
+            .starts_with(std::to_string(card->runtime_mib << 20) + " bytes_per_gpu "));
+  // Without weights nobody knows the room.
+  CHECK(steps_of(Asked(R"({"engine":"tensorrt-llm","model":{"layers":[)" + std::string(kFull) + "]}}"), "free_bytes")
+            .empty());
 }
 
 }  // namespace

@@ -231,6 +231,13 @@ TEST_CASE("the fewest GPUs, in as few more copies as reach the number") {
   CHECK(vllm(21) == "3 in 3 for 30");
   CHECK(vllm(10'000'000) == "1000000 in 1000000 for 10000000");
   CHECK(vllm(10'000'001) == "none");
+  // Two GPUs hold more than five, each of which has all of the weights: 5000 − 2600 and 2 × (5000 − 1300) bytes.
+  CHECK(gpus_of(
+            Wished(small("vllm", "2",
+                         R"("activation_bytes":0,"non_torch_bytes":0,"cuda_graph_bytes":0,"gpu_memory_utilization":1)",
+                         R"(,"gpu":{"memory_bytes":5000},"weight_bytes":2600)"),
+                   R"("context":16,"sequences":7)")) == "2 in 1 for 7");
+  CHECK(vllm(9'999'991) == "1000000 in 1000000 for 10000000");
   // A copy is split over 64 GPUs at most. 65 heads go on 1, 5, 13 or 65, 64 on every power of two.
   const auto split = [](std::string_view heads) {
     return gpus_of(Wished(small("vllm", heads, R"("activation_bytes":0,"non_torch_bytes":0,"cuda_graph_bytes":0)",
@@ -290,6 +297,12 @@ TEST_CASE("a cache of another format has to be smaller, and the engine's own") {
   CHECK(kv("llama.cpp", "bf16", 114) == "q4_0");
   CHECK(kv("llama.cpp", "bf16", 138) == "q4_0");
   CHECK(kv("llama.cpp", "bf16", 139) == "none");
+  // Of 2 heads of 16 values all are in one block: 34 bytes of q8_0 for 64 of fp16.
+  const Wished blocks(R"("engine":"llama.cpp","kv":"fp16","options":{"kv_memory_bytes":34816},"weight_bytes":1,)"
+                      R"("gpu":{"memory_bytes":3000000},"model":{"layers":[)"
+                      R"({"kind":"full","count":1,"kv_heads":2,"key_width":16,"value_width":16}]})",
+                      R"("context":256,"sequences":2)");
+  CHECK(blocks.at("kv")->find("format")->text == "q8_0");
   CHECK(kv("vllm", "bf16", 40) == "fp8");
   CHECK(kv("vllm", "fp8", 79) == "none");
   CHECK(kv("sglang", "bf16", 40) == "fp8");
@@ -310,6 +323,9 @@ TEST_CASE("the bounds of a wish") {
   CHECK(outcome(R"("sequences":1,"context_k":0)") == "context_k");
   CHECK(outcome(R"("sequences":1,"context_k":2097152)") == "2147483648");
   CHECK(outcome(R"("sequences":1,"context_k":2097153)") == "context_k");
+  const std::string long_text = "{" + std::string(kMaxRequestBytes - 1, ' ') + "}";
+  CHECK(wish_json(long_text, full_features()).find("\"field\":\"request\"") != std::string::npos);
+  CHECK(wish_json(long_text, full_features()).find("16777216") != std::string::npos);
   // A pool that is stated needs no weights.
   CHECK(Wished(R"("model":{"layers":[{"kind":"full","count":1,"kv_heads":1,"key_width":8,"value_width":8}]},)"
                R"("options":{"kv_memory_bytes":1000})",
