@@ -115,7 +115,6 @@ struct Build {
   u64 state_copies;
 };
 
-bool keeps_cache(const LayerRun& run) { return run.kind != LayerKind::shared && run.kind != LayerKind::none; }
 bool is_window(const LayerRun& run) { return run.kind == LayerKind::window || run.kind == LayerKind::chunked; }
 
 Build build_of(const EngineInput& in) {
@@ -129,7 +128,9 @@ Build build_of(const EngineInput& in) {
   // Windows have caches of their own since pull request 13194 (20 May 2025); a build before 13833 (31 May 2025) kept
   // n_batch tokens beside the window. A model without a full layer is read as one without windows: the GGUF of
   // Mistral 7B v0.1, Phi-3 or StarCoder2 carries none that llama.cpp uses.
-  const auto other = [](const LayerRun& run) { return !is_window(run) && keeps_cache(run); };
+  const auto other = [](const LayerRun& run) {
+    return !is_window(run) && run.kind != LayerKind::shared && run.kind != LayerKind::none;
+  };
   const auto& runs = in.model.layers;
   const bool one_cache = fork || !since(5430) || std::ranges::none_of(runs, other);
   u64 in_flight = options.whole("n_ubatch");
@@ -266,8 +267,8 @@ std::vector<CachePool> list_caches(std::span<const LayerRun> runs, CacheFormats 
   };
   const u64 streams = build.unified ? 1 : sequences;
   for (const auto& run : runs) {
-    if (!keeps_cache(run)) continue;
     const LayerCache cache = cache_of(run, kv, build, cells, build.unified ? sequences : 1);
+    if (cache.bytes() == 0) continue;
     if (run.kind == LayerKind::recurrent) {
       CachePool& states = pool_of(cache.name, cache.cells * streams, 1);
       states.layers += run.count;
@@ -349,12 +350,12 @@ MemoryPart compute_buffer(const EngineInput& in, const Build& build, Wide cells)
   return part;
 }
 
-/// The largest n of which need(n) is within `room`; it grows by at least a byte with each.
+/// The largest n of which need(n) is within `room`, as far as numbers go.
 template <class Need>
 Wide most_that_fit(Wide room, Need need) {
   Wide low = 0;
   Wide high = 1;
-  while (need(high) <= room) {
+  while (high <= kMaxExact && need(high) <= room) {
     low = high;
     high *= 2;
   }
@@ -480,8 +481,8 @@ Result<Reservation> reserve(const EngineInput& in) {
 
   std::vector<Term> sum;
   for (const auto& run : merged) {
-    if (!keeps_cache(run)) continue;
     const LayerCache cache = cache_of(run, in.kv, build, pad_to(in.context.count, build.pad), 1);
+    if (cache.bytes() == 0) continue;
     Step& step = out.derivation.add("kv_reserved_per_sequence", run.count * cache.bytes(), "bytes", cache.name);
     step.terms.push_back(term("", run.count, "layers"));
     step.terms.push_back(term("×", cache.cells, "cells"));
@@ -492,7 +493,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   }
   if (sum.size() == 1) {
     out.derivation.steps.back().part = "";
-  } else {
+  } else if (!sum.empty()) {
     out.derivation.add("kv_reserved_per_sequence", out.reserved_per_sequence, "bytes").terms = std::move(sum);
   }
   if (count != 0) {

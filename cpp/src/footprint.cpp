@@ -101,6 +101,7 @@ List<Tokens> slope_changes(std::span<const LayerRun> runs) {
 
 bool has_cache(std::span<const LayerRun> runs) noexcept {
   return std::ranges::any_of(runs, [](const LayerRun& run) {
+    if (run.kind == LayerKind::cross) return run.count != 0 && run.source_tokens != 0;
     return run.count != 0 && run.kind != LayerKind::none && run.kind != LayerKind::shared;
   });
 }

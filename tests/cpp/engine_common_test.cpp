@@ -89,6 +89,25 @@ TEST_CASE("what GPUs keep copies of is noted, and GPUs without a layer") {
         "gpus_without_layers(gpus 2, layers 1, stages 3); ");
 }
 
+TEST_CASE("layers of another input that is empty keep nothing, alone or beside others") {
+  constexpr const char* kEmpty =
+      R"({"kind":"cross","count":2,"source_tokens":0,"kv_heads":4,"key_width":2,"value_width":2})";
+  for (const char* const engine : {"textbook", "vllm", "sglang", "llama.cpp", "tensorrt-llm"}) {
+    CAPTURE(engine);
+    for (const char* const options : {"", kPool}) {
+      const Asked alone = ask_runs(engine, kEmpty, "", options);
+      REQUIRE(alone.refused());
+      CHECK(alone.words("error.code") == "no_cache");
+      Text runs;
+      runs << kHeads << "," << kEmpty;
+      const Asked beside = ask_runs(engine, runs.take(), "", options);
+      REQUIRE_FALSE(beside.refused());
+      CHECK(beside.whole("kv_bytes_per_sequence") == 5 * 96);
+      CHECK(caches_of(beside).find("cross") == std::string::npos);
+    }
+  }
+}
+
 TEST_CASE("without weights there is no room to speak of, unless it is stated") {
   const auto steps = [](std::string_view options) {
     return steps_of(ask_runs("vllm", kHeads, "", options, R"("query_heads":4)"), "kv_blocks");

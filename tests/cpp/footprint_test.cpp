@@ -254,6 +254,14 @@ TEST_CASE("what keeps no rows has none, and a model of that alone has no cache")
   CHECK_FALSE(has_cache(runs("1 none; 1 shared")));
   CHECK(has_cache(runs("1 none; 1 recurrent 8:fp32 8:fp32")));
   CHECK(has_cache(runs("1 shared; 1 full 1x64")));
+  // Nothing to attend to keeps nothing: a conversation without an image.
+  auto cross = runs("1 cross 1 1x64; 1 none");
+  CHECK(has_cache(cross));
+  cross.front().count = 0;
+  CHECK_FALSE(has_cache(cross));
+  cross.front() = runs("1 cross 1 1x64").front();
+  cross.front().source_tokens = 0;
+  CHECK_FALSE(has_cache(cross));
   auto none = runs("1 full 1x64");
   none.front().count = 0;
   CHECK_FALSE(has_cache(none));

@@ -347,7 +347,9 @@ const engines = {
 export function oracle(request) {
   const runs = runsOf(request);
   // A model without a cache is no question, and neither are other KV heads where there are none.
-  if (runs.every(({ kind }) => kind === "shared" || kind === "none")) return { refused: "no_cache" };
+  const keepsNothing = ({ kind, source_tokens }) =>
+    kind === "shared" || kind === "none" || (kind === "cross" && source_tokens === 0n);
+  if (runs.every(keepsNothing)) return { refused: "no_cache" };
   if (request.kv_heads && !runs.some((run) => run.kv_heads)) return { refused: "conflict" };
   const engine = request.engine ?? "textbook";
   const { k, v } = typeof request.kv === "object" ? request.kv : { k: request.kv ?? "bf16", v: request.kv ?? "bf16" };
