@@ -98,6 +98,7 @@ TEST_CASE("weights as parameters and their format, where they are that") {
         "1001 parameters × 1 bytes = 1001; ");
   CHECK(steps(R"("weight_bytes":2002,"weights":"bf16")").empty());
   CHECK(steps(R"("context":1)", "").empty());
+  CHECK(ask(kEven, R"("weight_bytes":2002)").words("confidence.weight_bytes") == "exact");
 }
 
 TEST_CASE("one GPU's share of a token and of a conversation, rounded up") {

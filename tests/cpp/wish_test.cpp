@@ -310,6 +310,8 @@ TEST_CASE("a cache of another format has to be smaller, and the engine's own") {
 }
 
 TEST_CASE("the bounds of a wish") {
+  // No conversation is longer than a request may ask for, whatever fits.
+  CHECK(Wished(R"("model":"llama-3-8b","gpus":100000)", R"("sequences":1)").whole("longest_context") == 2'147'483'648);
   const auto outcome = [](std::string_view wish) {
     const Wished found(R"("model":"llama-3-8b")", wish);
     return found.error("field") + (found.error("field").empty() ? std::to_string(found.whole("context")) : "");
