@@ -235,6 +235,7 @@ TEST_CASE("the textbook's room: all memory less a share and the weights") {
   CHECK(notes_of(ask(R"({"kind":"latent","count":1,"latent_width":1})", R"("gpus":2,"weight_bytes":1)")) ==
         "pool_flatters_latent(gpus 2); ");
   CHECK(notes_of(ask(kState, R"("gpus":2,"weight_bytes":1)")).empty());
+  CHECK(ask(kEven, R"("gpu":"rtx-4090","weight_bytes":1000)").whole("kv_memory_bytes") == 21'600'000'000 - 1000);
   const Asked copies = ask(kEven, R"("gpus":4,"data_parallel":2,"gpu":{"memory_bytes":100000},"weight_bytes":1000)");
   CHECK(copies.whole("kv_memory_bytes") == 360'000 - 2000);
   const Asked full = ask(kEven, R"("gpu":{"memory_bytes":100000},"weight_bytes":90000)");
