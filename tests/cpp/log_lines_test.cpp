@@ -253,8 +253,8 @@ TEST_CASE("what an option does not take is shown, and not asked for") {
   const std::string heavy = vllm + "tensor_parallel_size=8\nModel loading took 5000000 GiB\n";
   CHECK(figure(heavy, "printed.weights_bytes") == "5368709120000000");
   CHECK(figure(heavy, "request.weight_bytes") == "(absent)");
-  CHECK(figure(vllm + "Model loading took 6000000 GiB\nAvailable KV cache memory: 6000000 GiB\n", "memory.total_share") ==
-        "(absent)");
+  CHECK(figure(vllm + "Model loading took 6000000 GiB\nAvailable KV cache memory: 6000000 GiB\n",
+               "memory.total_share") == "(absent)");
   const std::string llama = "build: 5000 (abc)\nllama_context: n_ctx = 4096\n";
   CHECK(figure(llama + "type_k = 'q8_0'\ntype_v = 'odd'\n", "printed.v_type") == "odd");
   CHECK(figure(llama + "type_k = 'q8_0'\ntype_v = 'odd'\n", "request.kv") == "(absent)");
@@ -310,8 +310,9 @@ TEST_CASE("figures that are missing are missing from the notes") {
   const std::string ranks = "Available KV cache memory: 10 GiB\nAvailable KV cache memory: 11 GiB\n";
   CHECK(figure(ranks, "printed.kv_memory_by_rank.1.bytes") == "11811160064");
   CHECK(figure(ranks + ranks, "printed.kv_memory_by_rank.2.bytes") == "(absent)");
-  const std::string sglang = "server_args=ServerArgs(model_path='Qwen/Qwen3-8B', context_length=4000000000)\n"
-                             "max_total_num_tokens=5000, max_running_requests=4000000000\n";
+  const std::string sglang =
+      "server_args=ServerArgs(model_path='Qwen/Qwen3-8B', context_length=4000000000)\n"
+      "max_total_num_tokens=5000, max_running_requests=4000000000\n";
   CHECK(read_log_json(sglang, full_features()).find("\"request_table\"") == std::string::npos);
   // The budget is taken with what graphs will take, where that is printed.
   const std::string budget =
