@@ -21,7 +21,7 @@ import { findSites, syntaxTrees } from "./mutation/sites.mjs";
 /** Mutants that have to be killed, of each hundred. */
 const KILLED = 95;
 /** Test cases that take longer, in seconds, are left out: each survivor would have to sit through them. */
-const PATIENCE = 2;
+const PATIENCE = 1;
 const COMPILER = "clang++-19";
 
 /** The arithmetic: sources, and what headers hold of it. Reading and writing of text is left out. */
