@@ -114,7 +114,7 @@ Figures figures_of(const Request& request, const Outcome& outcome) {
         ceil_div<Wide>(on_gpus * on.data_parallel,
                        pooled(request) ? on.gpus : on.tensor_parallel * on.pipeline_parallel * on.data_parallel);
   }
-  Figures out{{cost.together.per_token, cost.per_gpu.per_token, cost.together.fixed, cost.together.total,
+  Figures out{{cost.together.per_token, cost.per_token_per_gpu, cost.together.fixed, cost.together.total,
                reserved.reserved_per_sequence, weights, weights_per_gpu, reserved.pool_bytes,
                reserved.pool_bytes_per_gpu, reserved.sequences, reserved.kv_tokens, reserved.kv_tokens_other,
                reserved.kv_blocks, reserved.block_tokens}};

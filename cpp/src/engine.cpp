@@ -31,12 +31,12 @@ Note& Reservation::note(Label note_code) {
 
 namespace {
 
-/// The words of a list that is separated by spaces.
+/// The words of a list, with one space between each.
 template <class Visit>
 void each_word(std::string_view list, Visit visit) {
   while (!list.empty()) {
     const std::size_t end = std::min(list.find(' '), list.size());
-    if (end != 0) visit(list.substr(0, end));
+    visit(list.substr(0, end));
     list.remove_prefix(std::min(end + 1, list.size()));
   }
 }
@@ -149,10 +149,9 @@ Result<Options> parse_options(std::span<const OptionSpec> specs, const json::Val
 std::optional<Error> check_tensor_parallel(const EngineInput& input) {
   const u64 size = input.deployment.tensor_parallel;
   const auto works = [&](u64 t) {
-    if (input.model.query_heads != 0 && input.model.query_heads % t != 0) return false;
-    return std::ranges::all_of(input.model.layers, [&](const LayerRun& run) {
-      return run.kv_heads == 0 || run.kv_heads % t == 0 || t % run.kv_heads == 0;
-    });
+    if (input.model.query_heads % t != 0) return false;
+    return std::ranges::all_of(input.model.layers,
+                               [&](const LayerRun& run) { return run.kv_heads % t == 0 || t % run.kv_heads == 0; });
   };
   if (works(size)) return std::nullopt;
   std::string sizes;

@@ -33,9 +33,7 @@ struct Pool {
 struct Device {
   std::string_view name;
   u64 model = 0, kv = 0, state = 0, compute = 0;
-  [[nodiscard]] bool host() const noexcept {
-    return name.starts_with("CPU") || name.ends_with("_Host");
-  }
+  [[nodiscard]] bool host() const noexcept { return name.starts_with("CPU") || name.ends_with("_Host"); }
 };
 
 class Figures {

@@ -20,7 +20,7 @@ Label memory_kind_name(MemoryKind kind) noexcept {
 PagingServer::PagingServer(const PagingSetup& setup, PagingPolicy policy)
     : setup_(setup),
       policy_(policy),
-      owners_(setup.pages, 0),
+      uses_(setup.pages, Use::none),
       free_(setup.pages),
       generated_(setup.conversations.size(), 0) {}
 
@@ -35,22 +35,22 @@ u32 PagingServer::block_pages(u32 id) const noexcept {
 u32 PagingServer::hole(u32 count) const noexcept {
   u32 length = 0;
   for (u32 page = first_free_; page < setup_.pages; ++page) {
-    length = owners_[page] == 0 ? length + 1 : 0;
+    length = uses_[page] == Use::none ? length + 1 : 0;
     if (length == count) return page + 1 - count;
   }
   return setup_.pages;
 }
 
-u32 PagingServer::take_page(u32 owner) noexcept {
-  while (owners_[first_free_] != 0) ++first_free_;
-  owners_[first_free_] = owner;
+u32 PagingServer::take_page(Use use) noexcept {
+  while (uses_[first_free_] != Use::none) ++first_free_;
+  uses_[first_free_] = use;
   --free_;
   return first_free_++;
 }
 
 void PagingServer::give_back(const std::vector<u32>& pages) noexcept {
   for (const u32 page : pages) {
-    owners_[page] = 0;
+    uses_[page] = Use::none;
     first_free_ = std::min(first_free_, page);
   }
   free_ += static_cast<u32>(pages.size());
@@ -73,7 +73,7 @@ bool PagingServer::admit(u32 id) {
     const u32 first = hole(count);
     if (first == setup_.pages) return false;
     for (u32 page = first; page < first + count; ++page) {
-      owners_[page] = id + 1;
+      uses_[page] = Use::own;
       run.pages.push_back(page);
     }
     free_ -= count;
@@ -83,8 +83,8 @@ bool PagingServer::admit(u32 id) {
     // Room for one token more: else it would be sent back by its own next step.
     const u32 next = ceil_div(run.tokens + 1, setup_.page_tokens) - shared;
     if (next + (prefix_pages_.empty() ? shared : 0) > free_) return false;
-    while (prefix_pages_.size() < shared) prefix_pages_.push_back(take_page(kShared));
-    while (run.pages.size() < own) run.pages.push_back(take_page(id + 1));
+    while (prefix_pages_.size() < shared) prefix_pages_.push_back(take_page(Use::prefix));
+    while (run.pages.size() < own) run.pages.push_back(take_page(Use::own));
   }
   ++references_;
   running_.push_back(std::move(run));
@@ -105,7 +105,7 @@ void PagingServer::grow() {
     if (running_[i].tokens == room) {
       while (free_ == 0 && i < running_.size()) preempt_last();
       if (i == running_.size()) return;
-      running_[i].pages.push_back(take_page(running_[i].id + 1));
+      running_[i].pages.push_back(take_page(Use::own));
     }
     ++running_[i].tokens;
     ++generated_[running_[i].id];
@@ -156,7 +156,7 @@ std::vector<PagingStretch> PagingServer::stretches() const {
   const u32 size = setup_.page_tokens;
   struct Place {
     const Run* run = nullptr;
-    u32 first = 0;  ///< position in the sequence of the page's first token
+    u32 first{};  ///< position in the sequence of the page's first token
   };
   std::vector<Place> places(setup_.pages);
   for (const auto& run : running_) {
@@ -180,7 +180,7 @@ std::vector<PagingStretch> PagingServer::stretches() const {
     }
   };
   for (u32 page = 0; page < setup_.pages; ++page) {
-    if (owners_[page] == kShared) {
+    if (uses_[page] == Use::prefix) {
       put(kPrefix, 0, size);
     } else if (const auto& [run, first] = places[page]; run != nullptr) {
       const u32 filled = std::clamp(run->tokens, first, first + size) - first;
@@ -190,7 +190,7 @@ std::vector<PagingStretch> PagingServer::stretches() const {
       put(blocks ? kReserved : kLastPage, run->id + 1, size - filled);
     } else {
       u32 end = page;
-      while (end < setup_.pages && owners_[end] == 0) ++end;
+      while (end < setup_.pages && uses_[end] == Use::none) ++end;
       put(blocks && end - page < next_block ? kFragmentation : kFree, 0, (end - page) * size);
       page = end - 1;
     }

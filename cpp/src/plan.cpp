@@ -7,16 +7,12 @@
 namespace kvcap {
 namespace {
 
-SequenceCost shared_evenly(const SequenceCost& cost, u64 gpus) {
-  return {ceil_div<Wide>(cost.total, gpus), ceil_div<Wide>(cost.per_token, gpus), ceil_div<Wide>(cost.fixed, gpus)};
-}
-
 Written written(const Request& request, std::span<const LayerRun> merged) {
   const Deployment& on = request.deployment;
   Written out;
   if (pooled(request)) {
     out.together = sequence_cost(merged, request.kv, 1, request.context);
-    out.per_gpu = shared_evenly(out.together, on.gpus);
+    out.per_token_per_gpu = ceil_div<Wide>(out.together.per_token, on.gpus);
     return out;
   }
   const SequenceCost rank = sequence_cost(merged, request.kv, on.tensor_parallel, request.context);
@@ -24,7 +20,8 @@ Written written(const Request& request, std::span<const LayerRun> merged) {
   const auto copies = [&](Wide bytes) { return bytes * on.tensor_parallel / dealt; };
   out.together = {copies(rank.total), copies(rank.per_token), copies(rank.fixed)};
   const auto fullest = stage_runs(merged, on.pipeline_parallel, 0);
-  out.per_gpu = shared_evenly(sequence_cost(fullest, request.kv, on.tensor_parallel, request.context), dealt);
+  const SequenceCost most = sequence_cost(fullest, request.kv, on.tensor_parallel, request.context);
+  out.per_token_per_gpu = ceil_div<Wide>(most.per_token, dealt);
   return out;
 }
 

@@ -279,3 +279,7 @@ TEST_CASE("a format of packed latent rows is for rows of its width alone") {
   CHECK(refused("1 latent 576; 1 full 8x128") == "conflict kv");
   CHECK_FALSE(check_formats(runs("1 full 8x128"), bf16()));
 }
+
+TEST_CASE("a state of one value has its bytes, and so has a convolution of one") {
+  CHECK(sequence_cost(runs("1 recurrent 1:fp32 1:bf16"), bf16(), 1, Tokens{9}).total == 4 + 2);
+}

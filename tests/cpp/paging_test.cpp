@@ -321,6 +321,16 @@ TEST_CASE("servers do as a plain simulation does, step by step and token by toke
   CHECK(preempted > 5);
 }
 
+TEST_CASE("an idle server's memory is free where the smallest block fits") {
+  // The prefix, one token of a prompt, and the longest answer: 3 + 1 + 4 tokens.
+  PagingSetup setup{.page_tokens = 1, .prefix_tokens = 3, .longest_answer = 4, .conversations = {}};
+  setup.pages = 8;
+  CHECK(seen(PagingServer(setup, PagingPolicy::contiguous)) == "0/0/0/0 free0:8");
+  setup.pages = 7;
+  CHECK(seen(PagingServer(setup, PagingPolicy::contiguous)) == "0/0/0/0 fragmentation0:7");
+  CHECK(seen(PagingServer(setup, PagingPolicy::paged)) == "0/0/0/0 free0:7");
+}
+
 TEST_CASE("a small run by hand") {
   // 8 pages of 4 tokens. A: prompt 6, answer 3. B: prompt 3, answer 5. Blocks are for answers of up to 6.
   PagingSetup setup{8, 4, 4, 6, {{1, 6, 3}, {1, 5, 5}, {2, 6, 1}}};

@@ -268,5 +268,32 @@ TEST_CASE("a GPU's memory: as sold for the textbook, as programs see it for engi
   CHECK(ask(kEven, R"("gpu":{"memory_bytes":7})").words("gpu.basis") == "stated");
 }
 
+TEST_CASE("heads that a tensor parallel size does not divide are refused with the sizes that do, up to 64") {
+  const auto message = [](std::string_view heads) {
+    Text run;
+    run << R"({"kind":"full","count":1,"kv_heads":)" << heads << R"(,"key_width":8,"value_width":8})";
+    Text sizes;
+    sizes << R"(,"query_heads":)" << heads;
+    return ask(run.take(), R"("engine":"vllm","gpu":"h100-sxm-80gb","gpus":2,"tensor_parallel":2)", sizes.take())
+        .words("error.message");
+  };
+  CHECK(message("65").ends_with(": 1, 5, 13"));
+  // One KV head could be copied, one query head cannot.
+  CHECK(message("1").ends_with(": 1"));
+}
+
+TEST_CASE("a choice that an option has not is refused with those that it has") {
+  CHECK(ask(kEven, R"("engine":"sglang","options":{"mamba_ssm_dtype":"odd"})").words("error.message").find(
+            "auto, float32, float16, bfloat16") != std::string::npos);
+}
+
+TEST_CASE("a request of as many bytes as are read is answered, and of one more refused") {
+  std::string request = R"({"model":"llama-3.1-8b"})";
+  request.resize(kMaxRequestBytes, ' ');
+  CHECK(plan_json(request, full_features()).find("\"error\"") == std::string::npos);
+  request += ' ';
+  CHECK(plan_json(request, full_features()).find("\"too_large\"") != std::string::npos);
+}
+
 }  // namespace
 }  // namespace kvcap

@@ -79,7 +79,8 @@ class PagingServer {
   [[nodiscard]] std::vector<std::vector<u32>> tables() const;
 
  private:
-  static constexpr u32 kShared = 0xFFFF'FFFF;  ///< owner of the prefix's pages
+  /// What a page holds: nothing, rows of one request, or rows of the prefix that all refer to.
+  enum class Use : unsigned char { none, own, prefix };
 
   struct Run {
     u32 id{};
@@ -91,7 +92,7 @@ class PagingServer {
   [[nodiscard]] u32 block_pages(u32 id) const noexcept;
   /// First page of the first hole of `count` pages; `pages` when there is none.
   [[nodiscard]] u32 hole(u32 count) const noexcept;
-  u32 take_page(u32 owner) noexcept;
+  u32 take_page(Use use) noexcept;
   void give_back(const std::vector<u32>& pages) noexcept;
   void release(const Run& run) noexcept;
   bool admit(u32 id);
@@ -100,7 +101,7 @@ class PagingServer {
 
   const PagingSetup& setup_;
   PagingPolicy policy_;
-  std::vector<u32> owners_;
+  std::vector<Use> uses_;  ///< of each page
   std::vector<u32> prefix_pages_;  ///< shared; empty while nobody refers to them
   u32 references_ = 0;
   u32 free_{};
