@@ -101,7 +101,7 @@ class PagingServer {
 
   const PagingSetup& setup_;
   PagingPolicy policy_;
-  std::vector<Use> uses_;  ///< of each page
+  std::vector<Use> uses_;          ///< of each page
   std::vector<u32> prefix_pages_;  ///< shared; empty while nobody refers to them
   u32 references_ = 0;
   u32 free_{};
