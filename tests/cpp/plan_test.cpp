@@ -283,8 +283,9 @@ TEST_CASE("heads that a tensor parallel size does not divide are refused with th
 }
 
 TEST_CASE("a choice that an option has not is refused with those that it has") {
-  CHECK(ask(kEven, R"("engine":"sglang","options":{"mamba_ssm_dtype":"odd"})").words("error.message").find(
-            "auto, float32, float16, bfloat16") != std::string::npos);
+  CHECK(ask(kEven, R"("engine":"sglang","options":{"mamba_ssm_dtype":"odd"})")
+            .words("error.message")
+            .find("auto, float32, float16, bfloat16") != std::string::npos);
 }
 
 TEST_CASE("a request of as many bytes as are read is answered, and of one more refused") {
