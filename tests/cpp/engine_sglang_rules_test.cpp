@@ -341,7 +341,8 @@ TEST_CASE("SGLang's states: from a share of the room, or as many as told; three 
   CHECK(limit_of(pools(R"(,"max_mamba_cache_size":9,"max_running_requests":2)")) == "max_running_requests");
 
   const auto states = [&](std::string_view options) {
-    for (const json::Value& cache : *pools(options).at("caches")) {
+    const Asked answer = pools(options);
+    for (const json::Value& cache : *answer.at("caches")) {
       if (cache.get("name")->text == "recurrent") return std::string(cache.get("cells")->text);
     }
     return std::string();

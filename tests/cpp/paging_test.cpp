@@ -249,8 +249,8 @@ struct PlainServer {
   using Token = std::pair<MemoryKind, u32>;
   [[nodiscard]] std::vector<Token> memory() const {
     const u32 size = setup.page_tokens;
-    std::vector<Token> tokens(u64{setup.pages} * size, {kFree, 0});
-    for (const u32 page : prefix) std::fill_n(tokens.begin() + page * size, size, Token{kPrefix, 0});
+    std::vector<Token> tokens(std::size_t{setup.pages} * size, {kFree, 0});
+    for (const u32 page : prefix) std::fill_n(tokens.data() + page * size, size, Token{kPrefix, 0});
     for (const auto& run : running) {
       for (u32 i = 0; i < run.pages.size() * size; ++i) {
         const u32 place = shared() * size + i;
@@ -268,7 +268,7 @@ struct PlainServer {
       u32 end = page;
       while (end < setup.pages && !taken[end]) ++end;
       if (end - page < next)
-        std::fill(tokens.begin() + page * size, tokens.begin() + end * size, Token{kFragmentation, 0});
+        std::fill(tokens.data() + page * size, tokens.data() + end * size, Token{kFragmentation, 0});
       page = end;
     }
     return tokens;

@@ -13,7 +13,7 @@ export function testApp(host, ready, options) {
 
     before(async () => {
       await ready();
-      ({ page, visitor, close } = await visit(build(host), { app: true }));
+      ({ page, visitor, close } = await visit(await build(host), { app: true }));
     });
     after(() => close?.());
 

@@ -1,8 +1,9 @@
 // The hosts: how each gets its packages, its sources, the widget's files and its build, all below build/hosts/.
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { installPackages, which } from "../../cpp/toolchain/debian.mjs";
 import { installNodeModules, nodeModulesAreCurrent, projectFolder } from "../../cpp/toolchain/setup.mjs";
 import { Failure } from "../../cpp/toolchain/terminal.mjs";
@@ -138,9 +139,9 @@ export async function installNpm() {
   writeFileSync(join(packed, "package.json"), '{ "private": true }');
   // It is built already.
   const [{ filename }] = JSON.parse(
-    run(projectFolder, "npm", "pack", "--json", "--ignore-scripts", `--pack-destination=${packed}`),
+    await run(projectFolder, "npm", "pack", "--json", "--ignore-scripts", `--pack-destination=${packed}`),
   );
-  run(packed, "npm", "install", "--no-audit", "--no-fund", "--offline", `./${filename}`);
+  await run(packed, "npm", "install", "--no-audit", "--no-fund", "--offline", `./${filename}`);
 }
 
 /** Nothing that builds a site reports home or looks for news. */
@@ -152,17 +153,14 @@ const quiet = {
   CI: "1",
 };
 
-function run(cwd, program, ...args) {
-  const { status, stdout, stderr, error } = spawnSync(program, args, {
-    cwd,
-    encoding: "utf8",
-    env: { ...process.env, ...quiet },
-    timeout: 10 * 60 * 1000,
-    maxBuffer: 1 << 28,
-  });
-  if (status !== 0)
-    throw new Failure(`${program} ${args.join(" ")} failed in ${cwd}:\n${error ?? ""}${stdout}${stderr}`);
-  return stdout;
+async function run(cwd, program, ...args) {
+  const options = { cwd, env: { ...process.env, ...quiet }, timeout: 10 * 60 * 1000, maxBuffer: 1 << 28 };
+  try {
+    return (await promisify(execFile)(program, args, options)).stdout;
+  } catch (error) {
+    const { message, stdout = "", stderr = "" } = error;
+    throw new Failure(`${program} ${args.join(" ")} failed in ${cwd}:\n${message}\n${stdout}${stderr}`);
+  }
 }
 
 /**
@@ -207,8 +205,8 @@ function write(folder, { file, code }) {
   );
 }
 
-/** Builds a host's site as its author would, and returns the folder that is to be served. */
-export function build(host) {
+/** Builds a host's site as its author would; the folder that is to be served. */
+export async function build(host) {
   const folder = join(work, host.name);
   rmSync(folder, { recursive: true, force: true });
   if (host.folder) cpSync(dist, join(folder, host.folder), { recursive: true });
@@ -225,6 +223,6 @@ export function build(host) {
     cpSync(join(work, "node_modules", name), join(folder, name), { recursive: true });
   if (existsSync(join(folder, "src/main.js")) || existsSync(join(folder, "src/main.jsx")))
     cpSync(join(sources, "own.js"), join(folder, "src/own.js"));
-  if (host.command) run(folder, ...host.command);
+  if (host.command) await run(folder, ...host.command);
   return join(folder, host.out);
 }

@@ -1,5 +1,6 @@
 // The ordinary places, each built from its real package with the README's lines: what a reader, a host's own way from page
 // to page, and a framework do to the widget. KV_HOSTS=all runs all, otherwise those that come without npm.
+import { describe } from "node:test";
 import { testApp } from "./apps.mjs";
 import { hosts, installDebian, installNpm, lacking } from "./hosts.mjs";
 import { testPages } from "./pages.mjs";
@@ -27,7 +28,10 @@ const ready = (host) => async () => {
   return name && `${name} is not installed here`;
 };
 
-for (const host of hosts) {
-  const skip = !chosen.includes(host) && "npm run test:hosts runs it";
-  tests[host.kind](host, ready(host), { skip, timeout: 600_000 });
-}
+// Two at a time: generators mostly use one processor.
+describe("hosts", { concurrency: 2 }, () => {
+  for (const host of hosts) {
+    const skip = !chosen.includes(host) && "npm run test:hosts runs it";
+    tests[host.kind](host, ready(host), { skip, timeout: 900_000, concurrency: 1 });
+  }
+});

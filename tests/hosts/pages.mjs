@@ -14,7 +14,7 @@ export function testPages(host, ready, options) {
 
     before(async () => {
       why = await ready();
-      if (!why) ({ page, visitor, close } = await visit(build(host)));
+      if (!why) ({ page, visitor, close } = await visit(await build(host)));
     });
     after(() => close?.());
 

@@ -12,7 +12,7 @@ export function testSlides(host, ready, options) {
 
     before(async () => {
       await ready();
-      ({ page, visitor, close } = await visit(build(host)));
+      ({ page, visitor, close } = await visit(await build(host)));
     });
     after(() => close?.());
 
