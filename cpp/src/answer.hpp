@@ -8,8 +8,8 @@ namespace kvcap {
 
 /// What one conversation writes. The textbook pools its GPUs; engines split by their rules.
 struct Written {
-  SequenceCost together;     ///< all GPUs of one replica
-  Wide per_token_per_gpu{};  ///< on the fullest GPU
+  SequenceCost together;       ///< all GPUs of one replica
+  Wide per_token_per_gpu = 0;  ///< on the fullest GPU
 };
 
 /// What would make a request fit that does not; nothing where no size does, or where it was not asked.

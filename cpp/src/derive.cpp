@@ -65,7 +65,7 @@ Derivation derive(const Request& request, const Outcome& outcome) {
       const Wide growing = layer_bytes_per_token(run, request.kv, t, request.context);
       const Wide whole = layer_bytes(run, request.kv, t, request.context);
       const Wide grown = growing * request.context.count;
-      const Wide each = !fixed ? growing : whole > grown ? whole - grown : 0;
+      const Wide each = !fixed ? growing : without(whole, grown);
       if (each == 0) continue;
       Step& step = out.add(name, each * run.count * t / dealt, "bytes", kind_name(run.kind));
       if (run.kind == LayerKind::compressed || run.kind == LayerKind::recurrent || (fixed && growing != 0)) {

@@ -6,7 +6,7 @@ namespace kvcap {
 
 Wide saturating(Wide a, Wide b) noexcept {
   constexpr Wide kTooMuch = Wide{1} << 100;
-  Wide product{};
+  Wide product = 0;
   return __builtin_mul_overflow(a, b, &product) ? kTooMuch : std::min(product, kTooMuch);
 }
 

@@ -1,8 +1,6 @@
 // What several engines' rules share. Private to the core.
 #pragma once
 
-#include <algorithm>
-
 #include "kvcap/engine.hpp"
 #include "kvcap/estimates.hpp"
 
@@ -10,9 +8,6 @@ namespace kvcap {
 
 /// a × b, or a number that no answer accepts where that would wrap.
 [[nodiscard]] Wide saturating(Wide a, Wide b) noexcept;
-
-/// What is left of `all`, nothing where more is taken.
-[[nodiscard]] constexpr Wide less(Wide all, Wide taken) noexcept { return all - std::min(all, taken); }
 
 /// Adds bytes to the gap of that cause; nothing for 0.
 void add_gap(Reservation& to, Label code, Wide bytes);

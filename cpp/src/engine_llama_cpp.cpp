@@ -115,8 +115,6 @@ struct Build {
   u64 state_copies;
 };
 
-bool is_window(const LayerRun& run) { return run.kind == LayerKind::window || run.kind == LayerKind::chunked; }
-
 Build build_of(const EngineInput& in) {
   const Options& options = in.options;
   const bool fork = options.whole("fork") == 1;
@@ -451,9 +449,9 @@ Result<Reservation> reserve(const EngineInput& in) {
     const MemoryPart buffer = compute_buffer(in, build, cells);
     if (const auto exact = to_bytes(buffer.high, "options.n_ubatch"); !exact) return std::unexpected(exact.error());
     out.weights_fit = weights + buffer.bytes <= memory;
-    out.pool_bytes_per_gpu = less(memory, weights + buffer.bytes);
-    out.pool_low_per_gpu = less(memory, weights + buffer.high);
-    out.pool_high_per_gpu = less(memory, weights + buffer.low);
+    out.pool_bytes_per_gpu = without<Wide>(memory, weights + buffer.bytes);
+    out.pool_low_per_gpu = without<Wide>(memory, weights + buffer.high);
+    out.pool_high_per_gpu = without<Wide>(memory, weights + buffer.low);
     out.pool_confidence = Confidence::estimate;
     out.parts.push_back(buffer);
     if (in.weight_bytes && on_gpus < layers) {

@@ -188,7 +188,7 @@ Fraction default_fraction(const EngineInput& in) {
   }
   const u64 driver = on.gpu != nullptr ? on.gpu->driver_mib : 0;
   const u64 memory = std::max<u64>(driver != 0 ? driver : program_memory(in) / kMiB, 1);
-  const u64 left = memory - std::min(memory, kept_mib(in, memory));
+  const u64 left = without(memory, kept_mib(in, memory));
   return {(left * 1000 + memory / 2) / memory * 1'000'000};
 }
 
@@ -207,8 +207,6 @@ Row stored_row(const EngineInput& in, LayerRun run) {
   }
   return row_of(run, in.kv, in.deployment.tensor_parallel);
 }
-
-bool is_window(const LayerRun& run) { return run.kind == LayerKind::window || run.kind == LayerKind::chunked; }
 
 /// What one slot costs on a GPU, by pool.
 struct Cells {
@@ -319,7 +317,7 @@ Slots slots_in(const EngineInput& in, const Pools& pools, Wide room) {
       const Wide ratio = options.fraction("mamba_full_memory_ratio").billionths;
       slots.states = room * ratio / (Fraction::kOne + ratio) / cells.state;
     }
-    room = less(room, slots.states * cells.state);
+    room = without<Wide>(room, slots.states * cells.state);
   }
   if (cells.full != 0) {
     const Wide whole = (cells.full + cells.window) * Fraction::kOne;
@@ -471,11 +469,11 @@ Free free_memory(const EngineInput& in, Wide context_bytes, Wide loading_bytes) 
   const Wide after = options.whole("avail_after_load_bytes");
   if (options.given("avail_before_load_bytes")) {
     const Wide before = options.whole("avail_before_load_bytes");
-    return {before, after_known ? after : less(before, weights), true};
+    return {before, after_known ? after : without<Wide>(before, weights), true};
   }
   if (after_known) return {after + weights, after, true};
-  const Wide before = less(program_memory(in), context_bytes);
-  return {before, less(before, weights + loading_bytes), false};
+  const Wide before = without<Wide>(program_memory(in), context_bytes);
+  return {before, without<Wide>(before, weights + loading_bytes), false};
 }
 
 Result<Reservation> reserve(const EngineInput& in) {
@@ -493,7 +491,7 @@ Result<Reservation> reserve(const EngineInput& in) {
 
   const auto pool_with = [&](Wide context_bytes, Wide loading_bytes, Fraction share) {
     const Free free = free_memory(in, context_bytes, loading_bytes);
-    return less(free.after, free.before - share.of(free.before));
+    return without<Wide>(free.after, free.before - share.of(free.before));
   };
   const bool known = options.given("kv_memory_bytes");
   const bool drop_known = options.given("avail_pool_end_bytes") && options.given("avail_after_load_bytes");
@@ -512,7 +510,7 @@ Result<Reservation> reserve(const EngineInput& in) {
     }
     slots = low_slots = high_slots = slots_of_drop(in, pools, after - end);
     const Wide table = request_table(in, slots.requests);
-    out.pool_bytes_per_gpu = less(after - end, table);
+    out.pool_bytes_per_gpu = without<Wide>(after - end, table);
     out.pool_low_per_gpu = out.pool_high_per_gpu = out.pool_bytes_per_gpu;
   } else {
     if (options.given("avail_before_load_bytes") && options.given("avail_after_load_bytes") &&

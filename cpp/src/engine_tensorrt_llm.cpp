@@ -94,7 +94,7 @@ Result<Reservation> reserve(const EngineInput& in) {
     }
     const Wide token = row_of(run, in.kv, in.deployment.tensor_parallel).sum();
     if (token == 0) continue;
-    const bool bounded = run.kind == LayerKind::window || run.kind == LayerKind::chunked;
+    const bool bounded = is_window(run);
     windows = windows || bounded;
     const bool cross = run.kind == LayerKind::cross;
     const Wide rows_in_block =
@@ -131,7 +131,7 @@ Result<Reservation> reserve(const EngineInput& in) {
                          .tensor_parallel = in.deployment.tensor_parallel};
     const Estimate runtime = tensorrt_llm_runtime(peak);
     const Wide weights = in.weight_bytes_per_gpu.count;
-    const auto pool = [&](Wide total, Wide beside) { return share.of(less(total, weights + beside)); };
+    const auto pool = [&](Wide total, Wide beside) { return share.of(without<Wide>(total, weights + beside)); };
     out.weights_fit = memory > weights;
     out.parts.push_back({"runtime", runtime.bytes, runtime.low, runtime.high, Confidence::estimate});
     out.pool_bytes_per_gpu = pool(memory, runtime.bytes);

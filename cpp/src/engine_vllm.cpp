@@ -197,9 +197,7 @@ struct Shape {
   Wide kept_tokens;  ///< tokens that are kept, before they are rounded to blocks
   u64 groups;        ///< where layers are grouped
   [[nodiscard]] bool recurrent() const noexcept { return run.kind == LayerKind::recurrent; }
-  [[nodiscard]] bool bounded() const noexcept {
-    return run.kind == LayerKind::window || run.kind == LayerKind::chunked;
-  }
+  [[nodiscard]] bool bounded() const noexcept { return is_window(run); }
   [[nodiscard]] bool grows() const noexcept { return !recurrent() && !bounded() && run.kind != LayerKind::cross; }
 };
 
@@ -445,7 +443,7 @@ void reserve_sequence(const EngineInput& in, const Setting& setting, const Layou
     }
     const Wide unused = saturating(saturating(page - shape.block, blocks), layers);
     const Wide rows = rows_kept(shape.run, in.context);
-    const Wide beyond = shape.bounded() ? less(shape.kept_tokens, rows) * shape.token * layers : 0;
+    const Wide beyond = shape.bounded() ? without<Wide>(shape.kept_tokens, rows) * shape.token * layers : 0;
     add_gap(out, "padding", padding + unused);
     add_gap(out, setting.full_length ? "full_length" : "in_flight", beyond);
     add_gap(out, "blocks", held - unused - beyond - written);
@@ -480,7 +478,7 @@ void budget(const EngineInput& in, const Setting& setting, Wide states_outside, 
     const Wide slots = states_outside * setting.max_num_seqs;
     out.parts.push_back({"states", slots, slots, slots, Confidence::engine_rule});
   }
-  const Wide weights = less(in.weight_bytes_per_gpu.count, Wide{in.options.whole("cpu_offload_gb")} << 30);
+  const Wide weights = without<Wide>(in.weight_bytes_per_gpu.count, Wide{in.options.whole("cpu_offload_gb")} << 30);
   Wide taken = weights;
   Wide taken_low = weights;
   Wide taken_high = weights;
@@ -491,7 +489,7 @@ void budget(const EngineInput& in, const Setting& setting, Wide states_outside, 
     taken_high += part.high;
     out.pool_confidence = std::max(out.pool_confidence, part.confidence);
   }
-  const auto left = [&](Wide total, Wide without) { return less(setting.utilization.of(total), without); };
+  const auto left = [&](Wide total, Wide beside) { return without<Wide>(setting.utilization.of(total), beside); };
   out.weights_fit = left(memory.high, weights) != 0;
   out.pool_bytes_per_gpu = left(memory.low, taken);
   out.pool_low_per_gpu = left(memory.low, taken_high);

@@ -80,14 +80,14 @@ SequenceCost sequence_cost(std::span<const LayerRun> runs, CacheFormats kv, u64 
     cost.per_token += run.count * layer_bytes_per_token(run, kv, tensor_parallel, context);
   }
   const Wide growing = cost.per_token * context.count;
-  cost.fixed = cost.total > growing ? cost.total - growing : 0;
+  cost.fixed = without(cost.total, growing);
   return cost;
 }
 
 List<Tokens> slope_changes(std::span<const LayerRun> runs) {
   List<Tokens> at;
   for (const auto& run : runs) {
-    if (run.kind != LayerKind::window && run.kind != LayerKind::chunked) continue;
+    if (!is_window(run)) continue;
     const Tokens window{run.window_tokens};
     std::size_t place = at.size();
     while (place > 0 && at[place - 1] > window) --place;

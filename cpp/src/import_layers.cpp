@@ -504,7 +504,7 @@ class LayerReader {
         f_.refuse(ErrorCode::unsupported, "indexer_types",
                   Text() << "names " << json::describe(*type) << " for layer " << i << "; full and shared are known");
       }
-      return {};
+      return 0;
     }
     if (const u64 every = f_.layers("index_topk_freq"); every != 0) {
       // The rule behind GLM-5.2's list: the first layers, then one of each `every`.
@@ -668,7 +668,7 @@ class LayerReader {
     const std::string_view stated = f_.text("linear_kind");
     LayerRun run = one(LayerKind::recurrent);
     run.conv_format = run.state_format = find_format("bf16");
-    Wide state{}, conv{};
+    Wide state = 0, conv = 0;
     // One after the other: the arguments of one call are read in any order, and what is read is listed.
     const auto mamba_inner = [&] {
       const u64 expand = f_.need("mamba_expand", 1024);
@@ -803,7 +803,7 @@ class LayerReader {
   }
 
   Fields& f_;
-  u64 count_{};
+  u64 count_ = 0;
   const Value* blocks_ = nullptr;
   LayerShapes out_;
   std::optional<LayerRun> linear_;

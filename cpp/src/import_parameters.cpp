@@ -310,7 +310,7 @@ class Counter {
     parts[kSmall] += norm(h);
     u64 width = 0;
     if (const Value* const own = ffn->get("intermediate_size")) {
-      width = json::to_whole(*own, "block_configs", {}, kMaxWidth).value_or(0);
+      width = json::to_whole(*own, "block_configs", 0, kMaxWidth).value_or(0);
     } else if (const Value* const times = ffn->get("ffn_mult")) {
       const auto fraction = json::to_fraction(*times, "block_configs", {}, {1000 * Fraction::kOne});
       // Two thirds of the multiple of the width, rounded up to 256 (DeciLM's modelling code).
@@ -321,8 +321,8 @@ class Counter {
 
   Fields& f_;
   const LayerShapes& shapes_;
-  u64 dense_{}, experts_{}, expert_width_{}, shared_{};
-  bool unknown_{};
+  u64 dense_ = 0, experts_ = 0, expert_width_ = 0, shared_ = 0;
+  bool unknown_ = false;
 };
 
 }  // namespace

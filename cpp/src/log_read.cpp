@@ -21,7 +21,6 @@ using enum log::Field;
 constexpr u64 kBillion = 1'000'000'000;
 constexpr u64 kMillion = 1'000'000;
 
-u64 without(u64 a, u64 b) { return a > b ? a - b : 0; }
 u64 apart(u64 a, u64 b) { return a > b ? a - b : b - a; }
 u64 at_least_one(u64 n) { return n != 0 ? n : 1; }
 

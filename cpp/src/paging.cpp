@@ -156,7 +156,7 @@ std::vector<PagingStretch> PagingServer::stretches() const {
   const u32 size = setup_.page_tokens;
   struct Place {
     const Run* run = nullptr;
-    u32 first{};  ///< position in the sequence of the page's first token
+    u32 first = 0;  ///< position in the sequence of the page's first token
   };
   std::vector<Place> places(setup_.pages);
   for (const auto& run : running_) {

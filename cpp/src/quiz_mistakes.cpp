@@ -123,7 +123,7 @@ bool memory_in_gib(Request& request) {
 
 bool windows_as_full(Request& request) {
   return for_runs(request, [](const Request&, LayerRun& run) {
-    if (run.kind != LayerKind::window && run.kind != LayerKind::chunked) return false;
+    if (!is_window(run)) return false;
     run.kind = LayerKind::full;
     return true;
   });

@@ -5,7 +5,7 @@ import { join, relative } from "node:path";
 import { projectFolder } from "../../cpp/toolchain/setup.mjs";
 import { Failure, say } from "../../cpp/toolchain/terminal.mjs";
 import { buildPreset } from "../../web/build.mjs";
-import { excuses } from "./excuses.mjs";
+import { lineCount } from "./lines.mjs";
 
 /** Branches that have to be run, of each hundred. */
 const BRANCHES = 98;
@@ -91,19 +91,11 @@ function runByAny() {
 /** What is not run, by file, and whether that is little enough. */
 export function measureCpp() {
   buildPreset("coverage");
-  const { excused, stale } = excuses("cpp");
-  const lines = { all: 0, missed: 0, excused: 0 };
+  const lines = lineCount("cpp");
   const branches = { all: 0, missed: 0 };
   const report = [];
   for (const [file, { lines: ran, branches: taken, texts }] of runByAny()) {
-    const unrun = [...ran.keys()]
-      .filter((line) => !ran.get(line))
-      .map((line) => ({ line, text: texts[line - 1].trim() }));
-    const missed = unrun.filter(({ text }) => !excused(file, text));
-    lines.all += ran.size;
-    lines.missed += missed.length;
-    lines.excused += unrun.length - missed.length;
-    for (const { line, text } of missed) say(`${file}:${line} is not run: ${text}`);
+    const missed = lines.add(file, ran, texts);
     const untaken = [...taken].flatMap(([at, counts]) =>
       [0, 1].filter((side) => counts[side] === 0).map((side) => `${at} is never ${["true", "false"][side]}`),
     );
@@ -111,10 +103,10 @@ export function measureCpp() {
     branches.missed += untaken.length;
     report.push({ file, missed, untaken });
   }
-  const needless = stale();
-  for (const one of needless) say(`Excused, but run or gone: ${one}`);
+  const stale = lines.stale();
+  const { run, missed, excused } = lines.total;
   const share = 100 - (100 * branches.missed) / branches.all;
-  say(`cpp/: ${lines.missed} of ${lines.all} lines not run and not excused, ${lines.excused} excused.`);
+  say(`cpp/: ${missed} of ${run + missed + excused} lines not run and not excused, ${excused} excused.`);
   say(`cpp/: ${share.toFixed(2)} % of ${branches.all} branches taken (at least ${BRANCHES}).`);
-  return { report, checks: [lines.missed === 0, share >= BRANCHES, needless.length === 0] };
+  return { report, checks: [missed === 0, share >= BRANCHES, stale.length === 0] };
 }

@@ -8,7 +8,7 @@ import { Failure, say } from "../../cpp/toolchain/terminal.mjs";
 import { build } from "../../web/build.mjs";
 import { copyProject } from "../reproducible.mjs";
 import { scriptOf, scriptsOf } from "./chromium.mjs";
-import { excuses } from "./excuses.mjs";
+import { lineCount } from "./lines.mjs";
 import { linesOf, placesOf } from "./mapping.mjs";
 
 /** Lines that have to be run, of each hundred that are not excused. */
@@ -62,32 +62,21 @@ async function strays(copy, known) {
 /** What is not run, by file, and whether that is little enough, by the counts of the tests in the copy. */
 async function tally(copy, counts) {
   const textOf = (source) => readFileSync(join(copy, source), "utf8");
-  const { excused, stale } = excuses("web");
-  const total = { run: 0, missed: 0, excused: 0 };
+  const count = lineCount("web");
   const report = [];
   for (const [file, { texts, lines }] of linesOf(countsOf(copy, counts), textOf)) {
-    const unrun = [...lines.keys()]
-      .filter((line) => !lines.get(line))
-      .sort((one, other) => one - other)
-      .map((line) => ({ line, text: texts[line - 1].trim() }));
-    const missed = unrun.filter(({ text }) => !excused(file, text));
-    total.run += lines.size - unrun.length;
-    total.missed += missed.length;
-    total.excused += unrun.length - missed.length;
-    for (const { line, text } of missed) say(`${file}:${line} is not run: ${text}`);
-    report.push({ file, lines: lines.size, missed });
+    report.push({ file, lines: lines.size, missed: count.add(file, lines, texts) });
   }
   const alone = await strays(
     copy,
     report.map(({ file }) => file),
   );
   for (const file of alone) say(`${file} is in no script`);
-  const needless = stale();
-  for (const one of needless) say(`Excused, but run or gone: ${one}`);
-  const { run, missed } = total;
+  const stale = count.stale();
+  const { run, missed, excused } = count.total;
   const share = (100 * run) / (run + missed);
-  say(`web/src: ${share.toFixed(2)} % of ${run + missed} lines run (at least ${LINES}), ${total.excused} excused.`);
-  return { report, checks: [share >= LINES, alone.length === 0, needless.length === 0] };
+  say(`web/src: ${share.toFixed(2)} % of ${run + missed} lines run (at least ${LINES}), ${excused} excused.`);
+  return { report, checks: [share >= LINES, alone.length === 0, stale.length === 0] };
 }
 
 /** Runs the tests, and says what they do not run. */

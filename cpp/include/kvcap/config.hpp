@@ -202,8 +202,8 @@ struct RecurrentShape {
     griffin,
     conv
   } kind = Kind::none;
-  u64 heads{}, key_width{}, value_width{}, key_heads{};
-  u64 inner{}, state{}, groups{}, kernel{};
+  u64 heads = 0, key_width = 0, value_width = 0, key_heads = 0;
+  u64 inner = 0, state = 0, groups = 0, kernel = 0;
 };
 
 struct LayerShapes {
@@ -221,7 +221,7 @@ struct LayerShapes {
 enum ModuleClass : u32 { kAttention, kDense, kExperts, kShared, kRouter, kSmall, kModuleClasses };
 struct ParameterCount {
   bool known = false;
-  Wide embedding{}, head = 0;  ///< a tied head counts once
+  Wide embedding = 0, head = 0;  ///< a tied head counts once
   std::vector<std::array<Wide, kModuleClasses>> layers;
   Wide rest = 0;              ///< norms and tables outside of the layers
   Wide inactive_experts = 0;  ///< routed experts that one token does not visit

@@ -17,11 +17,11 @@ struct Gpu {
   std::string_view vendor;
   std::string_view name;
   std::string_view kind;  ///< "datacenter", "consumer", "workstation", "unified", "tpu", …
-  u64 sold_gb_thousandths{};
-  u64 driver_mib{};
-  u64 runtime_mib{};      ///< lowest total seen by a program
-  u64 runtime_mib_max{};  ///< highest, by driver branch; equal to the lowest where only one is known
-  u32 year{};
+  u64 sold_gb_thousandths = 0;
+  u64 driver_mib = 0;
+  u64 runtime_mib = 0;      ///< lowest total seen by a program
+  u64 runtime_mib_max = 0;  ///< highest, by driver branch; equal to the lowest where only one is known
+  u32 year = 0;
 };
 
 [[nodiscard]] std::span<const Gpu> gpus() noexcept;

@@ -12,7 +12,7 @@ namespace kvcap {
 /// ("layers", "kv_heads", "key_width", "bytes", …; empty for a plain number).
 struct Term {
   Label op = "";
-  Wide value_millionths{};
+  Wide value_millionths = 0;
   Label of = "";
 };
 
@@ -21,9 +21,9 @@ struct Step {
   Label name = "";  ///< "kv_bytes_per_token", "weight_bytes", "sequences", …
   Label part = "";  ///< the kind of layers that this is a part of the sum for; empty for the whole
   List<Term> terms;
-  Wide value_millionths{};
+  Wide value_millionths = 0;
   Label unit = "";  ///< "bytes", "tokens", "conversations"
-  bool rounded_down{};
+  bool rounded_down = false;
 
   /// Appends a term of a whole number; the first term of a step stands without its `op`.
   Step& put(Label op, Wide value, Label of = "");

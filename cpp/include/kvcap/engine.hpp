@@ -43,9 +43,9 @@ struct OptionSpec {
 
 /// Parsed options of one engine, by position of the specification.
 struct OptionValue {
-  bool given{};
-  bool present{};  ///< given, or has a default
-  u64 value{};
+  bool given = false;
+  bool present = false;  ///< given, or has a default
+  u64 value = 0;
 };
 
 class Options {
@@ -81,7 +81,7 @@ struct EngineInput {
 /// One cache as llama.cpp or SGLang allocate it.
 struct CachePool {
   Name name;        ///< "full", "window", "latent", "recurrent"
-  u64 cells{};      ///< cells or slots of one stream
+  u64 cells = 0;    ///< cells or slots of one stream
   u64 streams = 1;  ///< sequences with a stream of their own; 1 when unified
   u64 layers = 0;
   Wide k_bytes = 0;
@@ -92,9 +92,9 @@ struct CachePool {
 
 /// A part of a GPU's memory that is neither weights nor cache, or a share of the cache's cost that is not payload.
 struct MemoryPart {
-  Label code;          ///< "reserve", "activation", "non_torch", "cuda_graph", "compute_buffer", …
-  Wide bytes = 0;      ///< on one GPU
-  Wide low{}, high{};  ///< of an estimate: the range; equal to `bytes` otherwise
+  Label code;              ///< "reserve", "activation", "non_torch", "cuda_graph", "compute_buffer", …
+  Wide bytes = 0;          ///< on one GPU
+  Wide low = 0, high = 0;  ///< of an estimate: the range; equal to `bytes` otherwise
   Confidence confidence = Confidence::exact;
 };
 
@@ -112,30 +112,30 @@ struct Note {
 /// What one GPU of a replica holds of some layers.
 struct Share {
   LayerKind kind = LayerKind::full;
-  u64 layers{};
+  u64 layers = 0;
   u64 first_head = 0, heads = 0;  ///< KV heads; none of a latent row or a state
   u64 of_heads = 0;               ///< KV heads that the model has
   u64 copies = 1;                 ///< GPUs that hold the same
 };
 struct GpuShare {
-  u64 gpu{}, stage{};
+  u64 gpu = 0, stage = 0;
   List<Share> shares;
-  Wide kv_bytes_per_sequence{};  ///< what one conversation writes here
-  bool fullest{};
+  Wide kv_bytes_per_sequence = 0;  ///< what one conversation writes here
+  bool fullest = false;
 };
 
 /// What the rules of an engine give for a deployment.
 struct Reservation {
   Wide reserved_per_sequence = 0;  ///< set aside for one conversation of `context` tokens, all GPUs of one replica
-  Wide pool_bytes_per_gpu{};       ///< room for the cache on the poorest GPU
-  Wide pool_bytes{};               ///< the same over all GPUs
-  Wide pool_low_per_gpu{}, pool_high_per_gpu{};  ///< range, equal to the pool when nothing is estimated
+  Wide pool_bytes_per_gpu = 0;     ///< room for the cache on the poorest GPU
+  Wide pool_bytes = 0;             ///< the same over all GPUs
+  Wide pool_low_per_gpu = 0, pool_high_per_gpu = 0;  ///< range, equal to the pool when nothing is estimated
   bool weights_fit = true;
   std::optional<Wide> weight_bytes_on_gpus;  ///< of one copy, where a part of the weights stays on the CPU
   /// Conversations at once, unrounded, over all replicas: numerator / denominator. 0/1 when nothing fits.
-  Wide concurrency_num{}, concurrency_den = 1;
-  Wide sequences_low{}, sequences_high{};  ///< range of whole conversations; equal when nothing is estimated
-  Wide sequences{};
+  Wide concurrency_num = 0, concurrency_den = 1;
+  Wide sequences_low = 0, sequences_high = 0;  ///< range of whole conversations; equal when nothing is estimated
+  Wide sequences = 0;
   std::optional<Wide> kv_tokens;        ///< as the engine prints
   std::optional<Wide> kv_tokens_other;  ///< by the other convention of printing, where there are two
   std::optional<Wide> kv_blocks;

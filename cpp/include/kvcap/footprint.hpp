@@ -44,7 +44,7 @@ struct Row {
 struct SequenceCost {
   Wide total = 0;
   Wide per_token = 0;  ///< marginal, at this context
-  Wide fixed{};        ///< filled windows and states; total - per_token × context, at least 0
+  Wide fixed = 0;      ///< filled windows and states; total - per_token × context, at least 0
 };
 
 /// Over all runs, on one GPU that holds every layer.

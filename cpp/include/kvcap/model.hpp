@@ -53,6 +53,11 @@ struct LayerRun {
   bool operator==(const LayerRun&) const = default;
 };
 
+/// Whether a layer keeps no more tokens than its window or chunk.
+[[nodiscard]] constexpr bool is_window(const LayerRun& run) noexcept {
+  return run.kind == LayerKind::window || run.kind == LayerKind::chunked;
+}
+
 /// A field of somebody's config or file, and what became of it.
 struct ImportedField {
   std::string name;

@@ -19,16 +19,16 @@ enum class PagingPolicy : unsigned char {
 
 /// One request: whole numbers of tokens and the step at which it arrives.
 struct Conversation {
-  u32 arrival{};
-  u32 prompt{};  ///< with the common prefix
-  u32 answer{};
+  u32 arrival = 0;
+  u32 prompt = 0;  ///< with the common prefix
+  u32 answer = 0;
 };
 
 /// What arrives, and the memory there is. Bounds keep a whole run under 10^7 page operations.
 struct PagingSetup {
-  u32 pages{};
+  u32 pages = 0;
   u32 page_tokens = 16;  ///< vLLM's default block size
-  u32 prefix_tokens{};
+  u32 prefix_tokens = 0;
   u32 longest_answer = 1024;
   std::vector<Conversation> conversations;  ///< in order of arrival
 };
@@ -50,8 +50,8 @@ inline constexpr MemoryKind kMemoryKinds[] = {kUsed, kPrefix, kReserved, kLastPa
 /// A stretch of memory, in its order.
 struct PagingStretch {
   MemoryKind kind = kFree;
-  u32 owner{};  ///< 1 + position in `conversations`; 0: nobody, or all who refer to the prefix
-  u32 tokens{};
+  u32 owner = 0;  ///< 1 + position in `conversations`; 0: nobody, or all who refer to the prefix
+  u32 tokens = 0;
 };
 
 /// A server that takes requests in the order in which they arrive. A step: those who finished leave; each that runs
@@ -83,8 +83,8 @@ class PagingServer {
   enum class Use : unsigned char { none, own, prefix };
 
   struct Run {
-    u32 id{};
-    u32 tokens{};
+    u32 id = 0;
+    u32 tokens = 0;
     std::vector<u32> pages;  ///< its own, in the order of their tokens
   };
 
@@ -104,12 +104,12 @@ class PagingServer {
   std::vector<Use> uses_;          ///< of each page
   std::vector<u32> prefix_pages_;  ///< shared; empty while nobody refers to them
   u32 references_ = 0;
-  u32 free_{};
+  u32 free_ = 0;
   u32 first_free_ = 0;          ///< no page before it is free
   std::vector<Run> running_;    ///< by arrival
   std::vector<u32> waiting_;    ///< by arrival
   std::vector<u32> generated_;  ///< tokens of its answer that each request has
-  bool retry_{};                ///< the first that waits may fit
+  bool retry_ = false;          ///< the first that waits may fit
   u32 arrived_ = 0;
   u32 now_ = 0;
   u32 finished_ = 0;

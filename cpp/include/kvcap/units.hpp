@@ -3,6 +3,7 @@
 // of at most 2^53 - 1, which JSON and JavaScript carry exactly.
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstdint>
 #include <string>
@@ -64,6 +65,12 @@ struct Tokens {
 template <class T>
 [[nodiscard, gnu::noinline]] constexpr T ceil_div(T a, T b) noexcept {
   return a / b + (a % b != 0 ? 1 : 0);
+}
+
+/// What is left of `all`, nothing where more is taken.
+template <class T>
+[[nodiscard]] constexpr T without(T all, T taken) noexcept {
+  return all - std::min(all, taken);
 }
 
 /// A share of one, in billionths: flags such as 0.9 are held exactly, without binary fractions.
