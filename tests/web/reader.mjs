@@ -1,9 +1,10 @@
 // What a reader does with the calculator and sees of it, in terms of the page.
+import assert from "node:assert/strict";
 
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Asks until the answer is true-ish; says what was waited for when it never is. */
-export async function until(what, ask, patience = 20_000) {
+export async function until(what, ask, patience = 60_000) {
   const end = Date.now() + patience;
   for (;;) {
     const answer = await ask();
@@ -12,6 +13,30 @@ export async function until(what, ask, patience = 20_000) {
     await wait(30);
   }
 }
+
+/** Tries a check until it passes; in vain, its last failure is the error. What it does is done again and again. */
+export async function passes(check, patience = 60_000) {
+  const end = Date.now() + patience;
+  for (;;) {
+    try {
+      return await check();
+    } catch (error) {
+      if (Date.now() > end) throw error;
+    }
+    await wait(30);
+  }
+}
+
+/** Asks until the text matches, and gives it; in vain, the error has the pattern and the text that was read last. */
+export const reads = (ask, pattern) =>
+  passes(async () => {
+    const text = await ask();
+    assert.match(text, pattern);
+    return text;
+  });
+
+/** Asks until the answer is the expected one; in vain, the error has both. */
+export const becomes = (ask, expected, what) => passes(async () => assert.deepEqual(await ask(), expected, what));
 
 export class Reader {
   constructor(page) {
