@@ -14,6 +14,9 @@ function installed(...paths) {
   return path;
 }
 
+/** How long a browser may take to start, or to open a page, on a slow machine; in milliseconds. */
+const PATIENCE = 120_000;
+
 /** Keys by their name, as WebDriver's code points. */
 const CODE_POINTS = {
   Tab: "\uE004",
@@ -38,6 +41,7 @@ class PuppeteerPage {
     this.leave = leave;
     this.problems = [];
     this.requests = [];
+    page.setDefaultTimeout(PATIENCE);
     page.on("console", (message) => {
       if (message.type() === "error") this.problems.push(message.text());
     });
@@ -152,6 +156,8 @@ class WebKitPage {
 
 async function launchChromium() {
   const browser = await puppeteer.launch({
+    timeout: PATIENCE,
+    protocolTimeout: 5 * PATIENCE,
     executablePath: installed("/usr/bin/chromium", "/usr/bin/google-chrome"),
     args: [
       "--no-sandbox",
@@ -181,6 +187,8 @@ async function launchChromium() {
 async function launchFirefox({ prefs = {} } = {}) {
   const browser = await puppeteer.launch({
     browser: "firefox",
+    timeout: PATIENCE,
+    protocolTimeout: 5 * PATIENCE,
     executablePath: installed("/usr/bin/firefox-esr", "/usr/bin/firefox"),
     extraPrefsFirefox: { "security.sandbox.content.level": 0, ...prefs },
   });

@@ -38,6 +38,19 @@ export const reads = (ask, pattern) =>
 /** Asks until the answer is the expected one; in vain, the error has both. */
 export const becomes = (ask, expected, what) => passes(async () => assert.deepEqual(await ask(), expected, what));
 
+/** Asks until two answers, so long apart, are the same, and gives it: what came late has come. */
+export async function rests(ask, milliseconds = 500) {
+  let before;
+  return until("what does not rest", async () => {
+    const now = await ask();
+    const same = JSON.stringify(now) === before;
+    before = JSON.stringify(now);
+    if (same) return { now };
+    await wait(milliseconds);
+    return null;
+  }).then(({ now }) => now);
+}
+
 export class Reader {
   constructor(page) {
     this.page = page;
@@ -89,18 +102,47 @@ export class Reader {
       value,
     );
     await this.page.press(steps < 0 ? "ArrowUp" : "ArrowDown", Math.abs(steps));
-    await until(`${key} to be ${value}`, async () => (await this.control(`#${key}`)).value === value);
+    // The control has the value before the calculator is told of it, which may come down to the model's own format.
+    await until(`${key} to be ${value}`, () =>
+      this.page.evaluate(
+        (key, value) => {
+          const element = document.querySelector("kv-capacity");
+          const asked = element[key] ?? (key === "weights" ? element.plan?.weights : undefined);
+          return element.shadowRoot.querySelector(`#${key}`).value === value && asked === value;
+        },
+        key,
+        value,
+      ),
+    );
   }
 
-  /** Types a number into the box beside a slider and leaves it. */
+  /** Types a number into the box beside a slider and leaves it, which is when it is taken. */
   async enter(key, text) {
+    const box = (select = false) =>
+      this.page.evaluate(
+        (key, select) => {
+          const root = document.querySelector("kv-capacity").shadowRoot;
+          const input = root.querySelector(`.${key}-field .exact`);
+          if (select) {
+            // A click may only have closed a list that was open.
+            input.focus();
+            input.select();
+          }
+          return { text: input.value, focused: root.activeElement === input };
+        },
+        key,
+        select,
+      );
     await this.click(`.${key}-field .exact`);
-    await this.page.evaluate((key) => {
-      document.querySelector("kv-capacity").shadowRoot.querySelector(`.${key}-field .exact`).select();
-    }, key);
-    await this.page.press("Backspace");
+    await until(`an empty box of ${key}`, async () => {
+      await box(true);
+      await this.page.press("Backspace");
+      return (await box()).text === "";
+    });
     await this.page.type(text);
+    await until(`${text} in the box of ${key}`, async () => (await box()).text === text);
     await this.page.press("Tab");
+    await until(`the focus to leave the box of ${key}`, async () => !(await box()).focused);
   }
 
   /** Drags a slider's handle to a part of its way, 0 to 1. */
@@ -179,5 +221,13 @@ export class Reader {
 
   plan() {
     return this.page.evaluate(() => document.querySelector("kv-capacity").plan);
+  }
+
+  /** Waits until the calculator's answer passes a check, and gives it. What is told changes with the answer. */
+  planned(check) {
+    return until(`an answer for ${check}`, async () => {
+      const plan = await this.plan();
+      return plan && check(plan) ? plan : null;
+    });
   }
 }

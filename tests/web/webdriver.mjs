@@ -63,7 +63,7 @@ export async function launchWebKit() {
   }
 
   async function whenReady() {
-    for (let i = 0; i < 100; i++) {
+    for (let i = 0; i < 600; i++) {
       try {
         if ((await send("GET", "/status")).ready) return;
       } catch {
@@ -71,7 +71,7 @@ export async function launchWebKit() {
       }
       await new Promise((resolve) => setTimeout(resolve, 100));
     }
-    throw new Error("WebKitWebDriver did not start within 10 s");
+    throw new Error("WebKitWebDriver did not start within a minute");
   }
 
   await Promise.race([whenReady(), failed]);
@@ -80,6 +80,8 @@ export async function launchWebKit() {
       const { sessionId } = await send("POST", "/session", {
         capabilities: {
           alwaysMatch: {
+            // Of a slow machine.
+            timeouts: { script: 120_000, pageLoad: 120_000 },
             "webkitgtk:browserOptions": { binary: miniBrowser(), args: ["--automation"] },
           },
         },
