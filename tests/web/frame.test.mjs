@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 import { browsers } from "./browsers.mjs";
-import { until, wait } from "./reader.mjs";
+import { becomes, passes, reads, rests, until, wait } from "./reader.mjs";
 import { dist } from "./site.mjs";
 import { visit } from "./visit.mjs";
 
@@ -59,8 +59,7 @@ for (const [name, launch] of Object.entries(browsers)) {
       const start = Number(tag.match(/ height="(\d+)"/)[1]);
       const height = () => page.evaluate(() => Number(document.querySelector("iframe").height));
       await until("a height", async () => (await height()) !== start);
-      await wait(500);
-      const wide = await height();
+      const wide = await rests(height);
       assert.ok(wide > 500 && wide < 1200, `${wide}`);
       await page.resize(320, 1000);
       await until("a taller frame on a narrow screen", async () => (await height()) > wide + 100);
@@ -135,15 +134,15 @@ describe("a frame", { timeout: 600_000 }, () => {
     await page.evaluate(() => document.querySelector("kv-capacity").shadowRoot.querySelector("#context").focus());
     await page.press("End");
     await until("the fragment to follow", () => page.evaluate(() => location.hash.includes("context=131072")));
-    const hash = await page.evaluate(() => location.hash);
-    assert.match(hash, /theme=light/);
+    await reads(() => page.evaluate(() => location.hash), /theme=light/);
     await page.evaluate(() => {
       location.hash = "#gpus=2&theme=dark";
     });
-    await until("the new state", async () => (await shown()).state.gpus === "2");
-    const { state, scheme } = await shown();
-    assert.deepEqual(state, { model: "llama-3.1-8b", gpus: "2" });
-    assert.equal(scheme, "dark");
+    await passes(async () => {
+      const { state, scheme } = await shown();
+      assert.deepEqual(state, { model: "llama-3.1-8b", gpus: "2" });
+      assert.equal(scheme, "dark");
+    });
   });
 
   it("shows every element, by name and by a link that the element itself gave", async () => {
@@ -168,8 +167,10 @@ describe("a frame", { timeout: 600_000 }, () => {
       assert.deepEqual((await shown(tag)).problems, [], tag);
     }
     await alone("#kv-quiz.seed=9&kv-quiz.level=1", "kv-quiz");
-    const { state } = await shown("kv-quiz");
-    assert.deepEqual([state.seed, state.level], ["9", "1"]);
+    await becomes(async () => {
+      const { state } = await shown("kv-quiz");
+      return [state.seed, state.level];
+    }, ["9", "1"]);
   });
 
   it("takes nothing else from a fragment: no markup, no handler, no address, and says so", async () => {
@@ -209,9 +210,9 @@ describe("a frame", { timeout: 600_000 }, () => {
   it("D40: tells its height only when it changes by more than a pixel", async () => {
     await page.goto(`${origin}/loose.html`);
     const frame = await ready();
-    await wait(600);
     const heights = () => page.evaluate(() => window.heights);
-    const first = await heights();
+    await until("a height", async () => (await heights()).length > 0);
+    const first = await rests(heights, 600);
     assert.ok(first.length > 0 && first.length <= 4, `${first}`);
     await wait(500);
     assert.deepEqual(await heights(), first, "the taller frame does not make the content taller");
@@ -232,7 +233,9 @@ describe("a frame", { timeout: 600_000 }, () => {
   it("D40: stops telling when its content grows by itself, and goes on after a reader's hand", async () => {
     await page.goto(`${origin}/loose.html`);
     const frame = await ready();
-    await wait(300);
+    const count = () => page.evaluate(() => window.heights.length);
+    await until("a height", async () => (await count()) > 0);
+    await rests(count);
     // As if something in the frame were always a little taller than the frame.
     await frame.evaluate(() => {
       const follow = () => {
@@ -241,9 +244,8 @@ describe("a frame", { timeout: 600_000 }, () => {
       addEventListener("resize", follow);
       follow();
     });
-    const count = () => page.evaluate(() => window.heights.length);
-    await wait(1500);
-    const stopped = await count();
+    await until("growth", async () => (await count()) > 8);
+    const stopped = await rests(count, 1000);
     assert.ok(stopped > 8 && stopped < 30, `${stopped} messages`);
     await wait(1000);
     assert.equal(await count(), stopped);
@@ -266,7 +268,6 @@ describe("a frame", { timeout: 600_000 }, () => {
     assert.ok(listener.trim().split("\n").length <= 10, "ten lines");
     await page.goto(`${origin}/two.html`);
     for (const frame of frames()) await ready(frame);
-    await wait(500);
     await frames()[1].evaluate(() => {
       document.querySelector("kv-capacity").style.marginBlockEnd = "100px";
     });
@@ -276,7 +277,9 @@ describe("a frame", { timeout: 600_000 }, () => {
       const [first, second] = await sizes();
       return second === first + 100;
     });
-    const [, , other, large] = await sizes();
+    await until("what the liar tells", async () => (await sizes())[3] !== 200);
+    const [first, second, other, large] = await rests(sizes);
+    assert.equal(second, first + 100);
     assert.equal(other, 200, "a frame of another kind is left alone");
     assert.equal(large, 5000, "a number is clamped and everything else is ignored");
     assert.deepEqual(await page.evaluate(() => window.problems), []);

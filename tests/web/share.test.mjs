@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { browsers } from "./browsers.mjs";
 import { CONFIG } from "./fixtures.mjs";
-import { until } from "./reader.mjs";
+import { reads, until } from "./reader.mjs";
 import { visit } from "./visit.mjs";
 
 /** Links that were written once, with the counts that they showed. */
@@ -173,8 +173,8 @@ for (const [name, launch] of Object.entries(browsers)) {
       await openShare();
       await within(() => {
         document.querySelector("kv-capacity").context = 32768;
-        return new Promise((resolve) => setTimeout(resolve, 50));
       });
+      await reader.planned(({ context }) => context === 32768);
       await press("Copy link");
       const link = await copied();
       assert.deepEqual(Object.fromEntries(new URLSearchParams(new URL(link).hash.slice(1))), {
@@ -190,8 +190,8 @@ for (const [name, launch] of Object.entries(browsers)) {
       await openShare();
       await within(() => {
         document.querySelector("kv-capacity").gpus = 4;
-        return new Promise((resolve) => setTimeout(resolve, 50));
       });
+      await reader.planned(({ deployment }) => deployment.gpus === 4);
       await press("Copy link");
       const frame = await copied();
       assert.match(frame, /&theme=dark$/);
@@ -280,7 +280,7 @@ for (const [name, launch] of Object.entries(browsers)) {
           });
         assert.equal(await field(), null);
         await press("Copy link");
-        assert.match(await until("the link to take by hand", field), /^http.*#model=llama-3\.1-8b$/);
+        await reads(async () => (await field()) ?? "", /^http.*#model=llama-3\.1-8b$/);
         await press("Copy as JSON");
         assert.equal(
           JSON.parse(await until("the JSON", async () => /^\{/.test(await field()) && field())).answer.sequences,
