@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { browsers } from "./browsers.mjs";
-import { until, wait } from "./reader.mjs";
+import { rests, until } from "./reader.mjs";
 import { visit } from "./visit.mjs";
 
 const ACCENTS = {
@@ -85,10 +85,18 @@ const openAll = async (reader) => {
     for (const one of document.body.children)
       for (const part of one.shadowRoot.querySelectorAll("details")) part.open = true;
   });
-  await until("the further parts", () =>
-    reader.page.evaluate(() => ![...document.body.children].some((one) => /Lóádíñg/.test(one.shadowRoot.textContent))),
+  // What is in a part comes after it was opened, and some of it by the second script.
+  await until("what is in the parts", () =>
+    reader.page.evaluate(() => {
+      const roots = [...document.body.children].map((one) => one.shadowRoot);
+      const parts = roots.flatMap((root) => [...root.querySelectorAll("details")]);
+      return (
+        parts.every((part) => part.querySelector("summary ~ * *")) &&
+        !roots.some((root) => /Lóádíñg/.test(root.textContent))
+      );
+    }),
   );
-  await wait(500);
+  await rests(() => reader.page.evaluate(() => [...document.body.children].map((one) => one.shadowRoot.textContent)));
 };
 
 /** Text of the shadow roots that is cut off or stands outside of brackets. */
