@@ -36,10 +36,21 @@ export function testPages(host, ready, options) {
     test("keeps its keys to itself while a reader types", async () => {
       const { href } = await page.evaluate(() => ({ href: location.href }));
       await visitor.click(".context-field .exact");
+      const typed = (check) =>
+        until("the box of the context", () =>
+          page.evaluate((check) => {
+            const root = document.querySelector("kv-capacity").shadowRoot;
+            const box = root.querySelector(".context-field .exact");
+            return root.activeElement === box && (check === "" || box.value.includes(check));
+          }, check),
+        );
+      await typed("");
       // Shortcuts of one host or another: search, next and previous page, slides.
       await page.type("/sfnp?");
+      await typed("/sfnp?");
       await page.evaluate(() => document.querySelector("kv-capacity").shadowRoot.activeElement.select());
       await page.type("8192");
+      await typed("8192");
       await page.press("Enter");
       const { focus, now } = await page.evaluate(() => ({
         focus: document.activeElement.localName,
