@@ -9,7 +9,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 import { unzipSync } from "fflate";
 import { scormPackage } from "../../web/scorm.mjs";
 import { browsers } from "./browsers.mjs";
-import { until, wait } from "./reader.mjs";
+import { becomes, passes, until, wait } from "./reader.mjs";
 import { serve } from "./site.mjs";
 
 const project = fileURLToPath(new URL("../../", import.meta.url));
@@ -279,14 +279,16 @@ describe("the SCORM package", { timeout: 600_000 }, () => {
   it("reports completion, the score and the time, in the order that SCORM 1.2 has", async () => {
     const lesson = await open("/platform.html");
     await wait(1200);
-    assert.equal((await platform()).data["cmi.core.lesson_status"], "incomplete");
+    await becomes(async () => (await platform()).data["cmi.core.lesson_status"], "incomplete");
     await answer(lesson, 3);
-    const { data, calls } = await platform();
-    assert.equal(data["cmi.core.score.raw"], "75");
-    assert.equal(data["cmi.core.score.min"], "0");
-    assert.equal(data["cmi.core.score.max"], "100");
-    assert.equal(data["cmi.core.lesson_status"], "completed");
-    assert.equal(calls.at(-1)[0], "LMSCommit", "told at once, not only on leaving");
+    await passes(async () => {
+      const { data, calls } = await platform();
+      assert.equal(data["cmi.core.score.raw"], "75");
+      assert.equal(data["cmi.core.score.min"], "0");
+      assert.equal(data["cmi.core.score.max"], "100");
+      assert.equal(data["cmi.core.lesson_status"], "completed");
+      assert.equal(calls.at(-1)[0], "LMSCommit", "told at once, not only on leaving");
+    });
     await leave();
     const { calls: all, data: last, faults } = await platform();
     assert.deepEqual(faults, []);
@@ -298,7 +300,7 @@ describe("the SCORM package", { timeout: 600_000 }, () => {
     for (const once of ["LMSInitialize", "LMSFinish"]) assert.equal(all.filter(([call]) => call === once).length, 1);
     const [hours, minutes, seconds] = last["cmi.core.session_time"].split(":").map(Number);
     const spent = (hours * 60 + minutes) * 60 + seconds;
-    assert.ok(spent > 1 && spent < 120, last["cmi.core.session_time"]);
+    assert.ok(spent > 1 && spent < 600, last["cmi.core.session_time"]);
     assert.equal(last["cmi.core.exit"], "");
     assert.deepEqual(window.problems, []);
   });
@@ -317,12 +319,14 @@ describe("the SCORM package", { timeout: 600_000 }, () => {
   it("passes or fails where the platform has a mastery score, and keeps the best of several tries", async () => {
     let lesson = await open("/platform.html", "#mastery=60");
     await answer(lesson, 2);
-    let { data } = await platform();
-    assert.deepEqual([data["cmi.core.lesson_status"], data["cmi.core.score.raw"]], ["failed", "50"]);
+    const graded = async () => {
+      const { data } = await platform();
+      return [data["cmi.core.lesson_status"], data["cmi.core.score.raw"]];
+    };
+    await becomes(graded, ["failed", "50"]);
     lesson = await open("/platform.html", "#mastery=60&status=failed&raw=50");
     await answer(lesson, 4);
-    ({ data } = await platform());
-    assert.deepEqual([data["cmi.core.lesson_status"], data["cmi.core.score.raw"]], ["passed", "100"]);
+    await becomes(graded, ["passed", "100"]);
     lesson = await open("/platform.html", "#mastery=60&status=passed&raw=100");
     await answer(lesson, 0);
     const { calls, faults, data: kept } = await platform();
@@ -348,7 +352,7 @@ describe("the SCORM package", { timeout: 600_000 }, () => {
 
   it("finds the platform up to seven windows above, and in the window that opened it", async () => {
     await open("/deep.html");
-    assert.equal((await platform()).calls[0]?.[0], "LMSInitialize");
+    await becomes(async () => (await platform()).calls[0]?.[0], "LMSInitialize");
     await open("/deeper.html");
     assert.deepEqual((await platform()).calls, []);
     await window.goto(`${site.origin}/opener.html`);
@@ -376,8 +380,8 @@ describe("the SCORM package", { timeout: 600_000 }, () => {
     assert.deepEqual(window.problems, []);
     const refusing = await open("/platform.html", "#refuses=cmi.core.score.raw");
     await answer(refusing, 4);
-    const { data } = await platform();
-    assert.equal(data["cmi.core.lesson_status"], "completed", "one refusal does not stop the rest");
+    const status = async () => (await platform()).data["cmi.core.lesson_status"];
+    await becomes(status, "completed", "one refusal does not stop the rest");
     const warnings = await refusing.evaluate(() => window.problems);
     assert.deepEqual(warnings, ["kv-capacity: the learning platform refuses cmi.core.score.raw=100: 101 error 101"]);
     const other = await serve(folder, {
