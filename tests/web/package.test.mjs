@@ -10,7 +10,7 @@ import { after, before, describe, it } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { browsers } from "./browsers.mjs";
-import { until } from "./reader.mjs";
+import { becomes, until } from "./reader.mjs";
 import { serve } from "./site.mjs";
 
 const project = fileURLToPath(new URL("../../", import.meta.url));
@@ -505,7 +505,7 @@ describe("a consumer's bundle in Chromium", { timeout: 300_000 }, () => {
       await open(`/${bundler}/`);
       assert.ok((await computed()) > 10);
       await quiz();
-      assert.deepEqual(await page.evaluate(() => window.consumer), [manifest.version, 52]);
+      await becomes(() => page.evaluate(() => window.consumer), [manifest.version, 52]);
       if (bundler === "vite") assert.equal(await page.evaluate(() => window.worker), 52);
       assert.deepEqual(await problems(), []);
       const strays = site.asked.filter((path) => !path.startsWith(`/${bundler}/`) && path !== "/recorder.js");
