@@ -165,6 +165,8 @@ async function launchChromium() {
       "--disable-component-update",
       "--disable-sync",
       "--disable-dev-shm-usage",
+      // Pages of the browser's own, which every new window loads beside the one that is tested.
+      "--disable-features=WebUIOmniboxPopup,WebUIOmniboxAimPopup",
     ],
   });
   const count = counted && (await countIn(browser, process.env.KV_SITE ?? dist, counted));
