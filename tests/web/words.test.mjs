@@ -51,6 +51,51 @@ describe("words", () => {
     assert.deepEqual([before.strong, value.text], [false, "<b>x</b>"]);
   });
 
+  it("writes English numbers as Intl does, and asks it only for what it cannot write itself", () => {
+    const figures = [
+      0, 1, 0.5, 0.05, 0.005, 1.005, 1.25, 0.125, 2.675, 9.995, 9.9949, 99.95, 999.5, 999.95, 1000, 1023.5,
+    ];
+    figures.push(
+      1e-6,
+      4e-7,
+      5e-7,
+      123456.789,
+      99999999999.5,
+      1e11,
+      1e12,
+      2 ** 53,
+      1e21,
+      1e300,
+      -1.5,
+      -0.4,
+      NaN,
+      Infinity,
+    );
+    let seed = 1;
+    const random = () => {
+      seed = (seed * 48271) % 2147483647;
+      return seed / 2147483647;
+    };
+    for (let i = 0; i < 3000; i++) figures.push(Number((random() * 10 ** (random() * 13 - 2)).toFixed(random() * 7)));
+    for (const tag of ["en", "en-US", "en-GB"]) {
+      const speech = words.speechFor(tag);
+      for (const decimals of [0, 1, 2, 6]) {
+        const { format } = new Intl.NumberFormat(tag, { maximumFractionDigits: decimals });
+        for (const one of figures) assert.equal(speech.number(one, decimals), format(one), `${one} to ${decimals}`);
+      }
+      const percent = new Intl.NumberFormat(tag, { style: "percent", maximumFractionDigits: 1 });
+      for (const one of figures) assert.equal(speech.percent(one / 64), percent.format(one / 64), `${one} / 64`);
+      const plural = new Intl.PluralRules(tag);
+      for (const one of figures) {
+        const said = speech.text("tokens", { n: one }).endsWith("token") ? "one" : "other";
+        assert.equal(said, plural.select(one), `${one} tokens`);
+      }
+    }
+    // Whose thousands or decimals are others asks Intl.
+    assert.equal(words.speechFor("en-IN").number(1234567.5, 1), "12,34,567.5");
+    assert.equal(words.speechFor("en-ZA").number(0.5, 1), new Intl.NumberFormat("en-ZA").format(0.5));
+  });
+
   it("says byte figures as a person would", () => {
     const said = (value, unit, precision) => english.reading({ value, unit }, precision).replaceAll("\u00a0", " ");
     assert.equal(said(128, "KiB"), "128 KiB");

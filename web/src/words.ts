@@ -128,15 +128,13 @@ function formsOf(text: string): Map<string, string> {
 export type Precision = "spoken" | "three";
 
 export class Speech {
-  readonly #plural: Intl.PluralRules;
+  #plural: Intl.PluralRules | undefined;
   readonly #formats = new Map<string, Intl.NumberFormat>();
 
   constructor(
     /** BCP 47 tag that numbers follow. */
     readonly language: string,
-  ) {
-    this.#plural = new Intl.PluralRules(language);
-  }
+  ) {}
 
   /** The words' direction, which a page in another language may not share. */
   get direction(): "ltr" | "rtl" {
@@ -161,11 +159,14 @@ export class Speech {
   }
 
   number(value: number, decimals = 0): string {
-    return this.#format(`${decimals}`, { maximumFractionDigits: decimals }).format(value);
+    return (
+      this.#plain(value, decimals) ?? this.#format(`${decimals}`, { maximumFractionDigits: decimals }).format(value)
+    );
   }
 
   percent(share: number): string {
-    return this.#format("%", { style: "percent", maximumFractionDigits: 1 }).format(share);
+    const plain = this.#plain(+`${share}e2`, 1);
+    return plain ? `${plain}%` : this.#format("%", { style: "percent", maximumFractionDigits: 1 }).format(share);
   }
 
   /** The digits of a byte figure, without its unit. */
@@ -173,7 +174,7 @@ export class Speech {
     const { value, unit } = reading;
     if (unit === "B") return this.number(value);
     if (unit === "KiB") return this.number(value, 1);
-    if (precision === "three") return this.#format("three", { maximumSignificantDigits: 3 }).format(value);
+    if (precision === "three") return this.number(+value.toPrecision(3), 9);
     return this.number(value, value >= 9.995 ? 0 : 2);
   }
 
@@ -232,6 +233,30 @@ export class Speech {
     return (english as Dictionary)[key];
   }
 
+  get #isEnglish(): boolean {
+    return /^en(-US|-GB)?$/.test(this.language);
+  }
+
+  /**
+   * English numbers, as Intl writes them, with so many decimals at most. Undefined where Intl has to be asked, whose
+   * first number takes a page longer than all else that it computes.
+   */
+  #plain(value: number, decimals: number): string | undefined {
+    const text = `${value}`;
+    // Larger ones would lose digits below.
+    if (!this.#isEnglish || !/^\d{1,9}(\d{0,6}|\.\d+)$/.test(text)) return undefined;
+    // Moves the point of the digits as they are written, as Intl does: 1.005 is in truth a little less.
+    const rounded = text.includes(".") ? +`${Math.round(+`${text}e${decimals}`)}e-${decimals}` : value;
+    const [whole = "", part] = `${rounded}`.split(".");
+    return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? `.${part}` : "");
+  }
+
+  #pluralOf(count: number): string {
+    if (this.#isEnglish) return count === 1 ? "one" : "other";
+    this.#plural ??= new Intl.PluralRules(this.language);
+    return this.#plural.select(count);
+  }
+
   #format(key: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
     let format = this.#formats.get(key);
     if (!format) {
@@ -252,7 +277,7 @@ export class Speech {
       const value = values[name] ?? "";
       if (forms) {
         const count = Number(value);
-        const form = forms.get(`=${count}`) ?? forms.get(this.#plural.select(count)) ?? forms.get("other") ?? "";
+        const form = forms.get(`=${count}`) ?? forms.get(this.#pluralOf(count)) ?? forms.get("other") ?? "";
         out += this.#fill(form, values, this.number(count, 6));
       } else out += typeof value === "number" ? this.number(value, 6) : value;
     }
