@@ -20,22 +20,10 @@ import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { Failure, runMain, say } from "../cpp/toolchain/terminal.mjs";
 import { build } from "../web/build.mjs";
 import { gguf } from "./fuzz/seeds.mjs";
+import { WATCH } from "./web/memories.mjs";
 import { serve } from "./web/site.mjs";
 
 const data = (name) => readFileSync(join(projectFolder, "tests/data", name));
-
-/** Knows the memory of every kernel that starts. */
-const WATCH = `<script>
-  window.memories = [];
-  const { instantiate } = WebAssembly;
-  WebAssembly.instantiate = async (...given) => {
-    const made = await instantiate(...given);
-    for (const one of Object.values((made.instance ?? made).exports)) {
-      if (one instanceof WebAssembly.Memory) memories.push(one);
-    }
-    return made;
-  };
-</script>`;
 
 const PAGE = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>soak</title><link rel="icon" href="data:,">
   ${WATCH}<script src="kv-capacity.js"></script></head>
@@ -125,14 +113,15 @@ function prepare(files) {
     },
     memory: () => memories.map(({ buffer }) => buffer.byteLength),
     held: () => held.filter((one) => one.deref()).length,
-    /** Collects what nobody holds; of Chromium that is asked from outside. */
+    /** Collects what nobody holds. Chromium is asked from outside; a browser that cannot be asked does when much is waste. */
     async collect() {
       const rest = () => new Promise((resolve) => setTimeout(resolve, 50));
       for (let round = 0; round < 40 && this.held() > 0; round++) {
         // Whoever looks at what is held holds it until the turn ends.
         await rest();
-        if (window.$vm) $vm.gc();
-        await window.TestUtils?.gc();
+        if (window.TestUtils) await TestUtils.gc();
+        else window.waste = Array.from({ length: 200_000 }, (_, i) => ({ i, text: String(i) }));
+        window.waste = null;
         await rest();
       }
     },
@@ -170,8 +159,6 @@ async function measure(page, session) {
 
 /** Uses a page of one browser as long as `sizes` say. Returns what it took after a tenth, and at the end. */
 export async function soak(name, { calls, imports, inserts }) {
-  // JavaScriptCore's own functions, among them its collector.
-  process.env.JSC_useDollarVM = "1";
   const site = await serve(undefined, { "/soak.html": { html: PAGE } });
   let browser;
   try {

@@ -1,8 +1,16 @@
 // Binds the core kernel: a factory of the same form as Emscripten's, for the functions of kernel.cpp.
 
-/** @param {{wasm: WebAssembly.Module}} options */
+/** @param {{wasm: BufferSource}} options */
 export default async ({ wasm }) => {
-  const { _initialize, memory, begin, plan, catalogue } = (await WebAssembly.instantiate(wasm, {})).exports;
+  let instance;
+  try {
+    // At once, so that the page's first frame has the answer.
+    instance = new WebAssembly.Instance(new WebAssembly.Module(wasm));
+  } catch {
+    // Chromium before 115 refuses that for a module of this size; and this tells why where nothing is allowed.
+    ({ instance } = await WebAssembly.instantiate(wasm));
+  }
+  const { _initialize, memory, begin, plan, catalogue } = instance.exports;
   _initialize();
   const encoder = new TextEncoder();
   const decoder = new TextDecoder();

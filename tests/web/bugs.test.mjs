@@ -10,6 +10,7 @@ import { before, describe, it } from "node:test";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { findEmscripten } from "../../cpp/toolchain/emscripten.mjs";
 import { projectFolder } from "../../cpp/toolchain/setup.mjs";
+import { watchMemories } from "./memories.mjs";
 import { dist } from "./site.mjs";
 
 const folder = process.env.KV_SITE ?? dist;
@@ -144,17 +145,11 @@ describe("the kernels as they ship", () => {
   before(async () => {
     const count = () => ["uncaughtException", "unhandledRejection"].map((name) => process.listenerCount(name));
     const before = count();
-    const { instantiate } = WebAssembly;
-    WebAssembly.instantiate = async (...all) => {
-      const made = await instantiate(...all);
-      const { exports = {} } = made.instance ?? made;
-      for (const one of Object.values(exports)) if (one instanceof WebAssembly.Memory) memories.push(one);
-      return made;
-    };
+    const unwatch = watchMemories(memories);
     const module = await import(pathToFileURL(join(folder, "kv-capacity.mjs")).href);
     core = await module.loadKernel();
     full = await module.loadFullKernel();
-    WebAssembly.instantiate = instantiate;
+    unwatch();
     listeners = [before, count()];
   });
 

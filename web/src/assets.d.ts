@@ -4,9 +4,9 @@ declare module "*.css" {
   export default css;
 }
 
-/** The compiled kernel's factory, which is given the compiled module. */
+/** The kernel's factory, which is given its bytes. */
 declare module "kernel:core" {
-  const create: (options: { wasm: WebAssembly.Module }) => Promise<import("./contract.js").WasmInstance>;
+  const create: (options: { wasm: BufferSource }) => Promise<import("./contract.js").WasmInstance>;
   export default create;
 }
 
@@ -16,7 +16,7 @@ declare module "kernel:core.wasm" {
   export default bytes;
 }
 
-/** The full kernel's factory. */
+/** The full kernel's factory, which is given the compiled module. */
 declare module "kernel:full" {
   const create: (options: { wasm: WebAssembly.Module }) => Promise<import("./contract.js").WasmInstance>;
   export default create;

@@ -1,0 +1,24 @@
+/**
+ * Puts the memory of every kernel that starts from here on into `memories`; what is returned ends that. As text it runs in
+ * a page too.
+ */
+export function watchMemories(memories) {
+  const note = ({ exports }) => {
+    for (const one of Object.values(exports)) if (one instanceof WebAssembly.Memory) memories.push(one);
+  };
+  const { Instance, instantiate } = WebAssembly;
+  WebAssembly.Instance = (...given) => {
+    const made = new Instance(...given);
+    note(made);
+    return made;
+  };
+  WebAssembly.instantiate = async (...given) => {
+    const made = await instantiate(...given);
+    note(made.instance ?? made);
+    return made;
+  };
+  return () => Object.assign(WebAssembly, { Instance, instantiate });
+}
+
+/** The same as a script of a page, which leaves them in `memories`. */
+export const WATCH = `<script>window.memories = []; (${watchMemories})(memories);</script>`;
