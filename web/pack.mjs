@@ -28,15 +28,16 @@ export function pack(bytes) {
  * @param {string} text
  */
 export function unpack(text) {
-  const bytes = [];
+  const bytes = new TextEncoder().encode(text);
+  let size = 0;
   let plane = 0;
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
+  for (let index = 0; index < bytes.length; index++) {
+    const code = bytes[index];
     if (code > 124) plane = (code - 124) * 90;
     else {
-      bytes.push((plane + (code < 122 ? code - 32 : [2, 28, 60][code - 122])) ^ 32);
+      bytes[size++] = (plane + (code < 122 ? code - 32 : [2, 28, 60][code - 122])) ^ 32;
       plane = 0;
     }
   }
-  return new Uint8Array(bytes);
+  return bytes.subarray(0, size);
 }
