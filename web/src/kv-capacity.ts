@@ -358,6 +358,7 @@ export class KvCapacity extends Base {
 
   #readLink(): void {
     const { hash } = location;
+    if (!hash) return;
     if (this.hasAttribute("link")) this.#read(hash, true);
     if (!this.#kernel) this.#take(new URLSearchParams(hash.slice(1)), `${this.id || this.localName}.`, true);
   }
