@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import * as esbuild from "esbuild";
 import { bundle } from "../../web/build.mjs";
+import { watchMemories } from "../web/memories.mjs";
 import { gguf, safetensors } from "./seeds.mjs";
 
 const project = fileURLToPath(new URL("../../", import.meta.url));
@@ -189,14 +190,7 @@ const vectors = () =>
  */
 export async function kernels() {
   const memories = [];
-  const { instantiate } = WebAssembly;
-  WebAssembly.instantiate = async (...given) => {
-    const made = await instantiate(...given);
-    for (const one of Object.values((made.instance ?? made).exports)) {
-      if (one instanceof WebAssembly.Memory) memories.push(one);
-    }
-    return made;
-  };
+  const unwatch = watchMemories(memories);
   try {
     const module = await import(pathToFileURL(join(dist, "kv-capacity.mjs")).href);
     const core = await module.loadKernel();
@@ -204,7 +198,7 @@ export async function kernels() {
     assert.equal(memories.length, 2, "each kernel has one memory");
     return { core: core.instance, full: full.instance, bytes: () => memories.map(({ buffer }) => buffer.byteLength) };
   } finally {
-    WebAssembly.instantiate = instantiate;
+    unwatch();
   }
 }
 

@@ -4,6 +4,7 @@ import { createReadStream, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { extname, join } from "node:path";
 import { browsers } from "../web/browsers.mjs";
+import { WATCHING } from "../web/memories.mjs";
 import { Reader, until, wait } from "../web/reader.mjs";
 import { TYPES } from "../web/site.mjs";
 
@@ -39,10 +40,9 @@ async function serveBelow(folder, { app = false } = {}) {
   };
 }
 
-/** First script of every document: counts kernels and notes what goes wrong. */
+/** First script of every document: notes what goes wrong. */
 function record() {
   window.problems = [];
-  window.kernels = 0;
   window.changes = 0;
   addEventListener(
     "error",
@@ -51,12 +51,6 @@ function record() {
   );
   addEventListener("unhandledrejection", ({ reason }) => window.problems.push(`unhandled: ${reason}`));
   addEventListener("kv-change", () => window.changes++);
-  const { instantiate } = WebAssembly;
-  // A kernel is what is given something to import; a policy is tried out with an empty module.
-  WebAssembly.instantiate = (module, imports) => {
-    if (imports) window.kernels++;
-    return instantiate(module, imports);
-  };
 }
 
 /** Opens a host's first page. */
@@ -71,6 +65,7 @@ export async function visit(folder, options) {
     browser = await browsers.Chromium();
     const page = await browser.page();
     await page.page.evaluateOnNewDocument(record);
+    await page.page.evaluateOnNewDocument(WATCHING);
     await page.resize(1280, 1000);
     await page.goto(site.origin + BASE);
     return { site, page, visitor: new Visitor(site, page), close };
@@ -105,7 +100,7 @@ export class Visitor extends Reader {
         visible: shadowRoot.querySelector(".figures").checkVisibility(),
         sequences: plan.sequences,
         context: plan.context,
-        kernels: window.kernels,
+        kernels: memories.length,
       };
     });
   }

@@ -20,5 +20,6 @@ export function watchMemories(memories) {
   return () => Object.assign(WebAssembly, { Instance, instantiate });
 }
 
-/** The same as a script of a page, which leaves them in `memories`. */
-export const WATCH = `<script>window.memories = []; (${watchMemories})(memories);</script>`;
+/** The same as a page's script, which leaves them in `memories`. */
+export const WATCHING = `window.memories = []; (${watchMemories})(memories);`;
+export const WATCH = `<script>${WATCHING}</script>`;
