@@ -7,7 +7,8 @@ export default async ({ wasm }) => {
     // At once, so that the page's first frame has the answer.
     instance = new WebAssembly.Instance(new WebAssembly.Module(wasm));
   } catch {
-    // Chromium before 115 refuses that for a module of this size; and this tells why where nothing is allowed.
+    // Chromium refused more than 4 KB until 2023 (blink-dev, "Deprecate module size limit"); where nothing is allowed,
+    // this tells why.
     ({ instance } = await WebAssembly.instantiate(wasm));
   }
   const { _initialize, memory, begin, plan, catalogue } = instance.exports;
