@@ -113,7 +113,7 @@ function prepare(files) {
     },
     memory: () => memories.map(({ buffer }) => buffer.byteLength),
     held: () => held.filter((one) => one.deref()).length,
-    /** Collects what nobody holds. Chromium is asked from outside; a browser that cannot be asked does when much is waste. */
+    /** Collects what nobody holds. Chromium is asked from outside too; WebKitGTK does so when much is waste. */
     async collect() {
       const rest = () => new Promise((resolve) => setTimeout(resolve, 50));
       for (let round = 0; round < 40 && this.held() > 0; round++) {

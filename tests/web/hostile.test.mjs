@@ -89,6 +89,9 @@ const PAGES = {
       for (const name of ["Module", "compile", "instantiate"]) WebAssembly[name] = function () { throw new Error("not today"); };
     </script>${CLASSIC}`,
   }),
+  "/at-once.html": html(TAG, {
+    head: `<script>for (const name of ["compile", "instantiate"]) WebAssembly[name] = () => new Promise(() => {});</script>${CLASSIC}`,
+  }),
   "/sandbox.html": html('<iframe sandbox="allow-scripts" src="embed.html" width="700" height="900"></iframe>'),
   "/srcdoc.html": html(
     `<iframe sandbox="allow-scripts" width="700" height="900" srcdoc='<script src="/kv-capacity.js"></script><kv-capacity link></kv-capacity>'></iframe>`,
@@ -249,6 +252,10 @@ describe("hostile hosts, in Chromium", { timeout: 900_000 }, () => {
       const unexpected = (await complaints()).filter((text) => !/trusted|createPolicy|kv-capacity: /i.test(text));
       assert.deepEqual(unexpected, []);
       assert.equal((await reader.told()).count.figure, "52");
+    });
+
+    it("gives its first answer at once, waiting for nothing to compile", async () => {
+      assert.equal((await open("/at-once.html")).sequences, 52);
     });
 
     it("D2: takes a refusal that is thrown at once like one that comes later", async () => {

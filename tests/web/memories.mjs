@@ -7,10 +7,11 @@ export function watchMemories(memories) {
     for (const one of Object.values(exports)) if (one instanceof WebAssembly.Memory) memories.push(one);
   };
   const { Instance, instantiate } = WebAssembly;
-  WebAssembly.Instance = (...given) => {
-    const made = new Instance(...given);
-    note(made);
-    return made;
+  WebAssembly.Instance = class extends Instance {
+    constructor(...given) {
+      super(...given);
+      note(this);
+    }
   };
   WebAssembly.instantiate = async (...given) => {
     const made = await instantiate(...given);

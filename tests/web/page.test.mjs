@@ -362,7 +362,8 @@ for (const [name, launch] of Object.entries(browsers)) {
       await page.press("ArrowRight", 4);
       await reader.planned(({ context }) => context === 32768);
       await until("the sentence to be spoken", () => page.evaluate(() => spoken.length > 0));
-      await wait(300);
+      // As long as a second one would take.
+      await wait(3000);
       const { sentence } = await reader.told();
       assert.deepEqual(
         (await page.evaluate(() => spoken)).map((text) => text.replaceAll("\u00a0", " ")),

@@ -84,7 +84,13 @@ describe("words", () => {
         for (const one of figures) assert.equal(speech.number(one, decimals), format(one), `${one} to ${decimals}`);
       }
       const percent = new Intl.NumberFormat(tag, { style: "percent", maximumFractionDigits: 1 });
-      for (const one of figures) assert.equal(speech.percent(one / 64), percent.format(one / 64), `${one} / 64`);
+      const shares = Array.from({ length: 20_001 }, (_, i) => i / 20_000);
+      for (const one of [...shares, ...figures]) assert.equal(speech.percent(one), percent.format(one), `${one}`);
+      const three = new Intl.NumberFormat(tag, { maximumSignificantDigits: 3 });
+      // A figure in its unit is less than 1024 of it.
+      for (const one of figures.filter((figure) => figure > 0.001 && figure < 1024)) {
+        assert.equal(speech.digits({ value: one, unit: "GB" }, "three"), three.format(one), `${one} to three`);
+      }
       const plural = new Intl.PluralRules(tag);
       for (const one of figures) {
         const said = speech.text("tokens", { n: one }).endsWith("token") ? "one" : "other";

@@ -127,6 +127,9 @@ function formsOf(text: string): Map<string, string> {
 /** How precisely a byte figure is said: as a person would in a sentence, or to three digits. */
 export type Precision = "spoken" | "three";
 
+/** What is written as halfway, such as 1.005, may be a little less in binary: here it is a little more. */
+const halfUp = (value: number): number => value * (1 + 2e-16);
+
 export class Speech {
   #plural: Intl.PluralRules | undefined;
   readonly #formats = new Map<string, Intl.NumberFormat>();
@@ -165,7 +168,7 @@ export class Speech {
   }
 
   percent(share: number): string {
-    const plain = this.#plain(+`${share}e2`, 1);
+    const plain = this.#plain(share * 100, 1);
     return plain ? `${plain}%` : this.#format("%", { style: "percent", maximumFractionDigits: 1 }).format(share);
   }
 
@@ -174,7 +177,7 @@ export class Speech {
     const { value, unit } = reading;
     if (unit === "B") return this.number(value);
     if (unit === "KiB") return this.number(value, 1);
-    if (precision === "three") return this.number(+value.toPrecision(3), 9);
+    if (precision === "three") return this.number(+halfUp(value).toPrecision(3), 9);
     return this.number(value, value >= 9.995 ? 0 : 2);
   }
 
@@ -243,11 +246,9 @@ export class Speech {
    */
   #plain(value: number, decimals: number): string | undefined {
     const text = `${value}`;
-    // Larger ones would lose digits below.
-    if (!this.#isEnglish || !/^\d{1,9}(\d{0,6}|\.\d+)$/.test(text)) return undefined;
-    // Moves the point of the digits as they are written, as Intl does: 1.005 is in truth a little less.
-    const rounded = text.includes(".") ? +`${Math.round(+`${text}e${decimals}`)}e-${decimals}` : value;
-    const [whole = "", part] = `${rounded}`.split(".");
+    // Of larger ones a little more would be seen.
+    if (!this.#isEnglish || !/^\d{1,6}(\d{0,9}|\.\d+)$/.test(text)) return undefined;
+    const [whole = "", part] = `${text.includes(".") ? +halfUp(value).toFixed(decimals) : value}`.split(".");
     return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? `.${part}` : "");
   }
 
