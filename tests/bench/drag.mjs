@@ -1,5 +1,6 @@
 // What a hand feels: from an input event to the painted frame, over ten seconds of dragging with all parts of the
-// site's first page open; and the frames that were missed, beside those that the same page misses when nothing is asked.
+// site's first page open; and the frames that were missed, beside those that the same page misses when nothing is asked,
+// and those of a page with nothing but a slider and its number.
 import { Failure } from "../../cpp/toolchain/terminal.mjs";
 import { browsers } from "../web/browsers.mjs";
 import { serve } from "../web/site.mjs";
@@ -8,6 +9,17 @@ import { median, quantile } from "./statistics.mjs";
 
 const SECONDS = 10;
 const FRAME = 1000 / 60;
+
+/** As little as a slider can ask of a page. */
+const BARE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>…</title>
+  <input type="range" max="34" style="inline-size: 900px"><output></output>
+  <script>document.querySelector("input").oninput = ({ target }) => { document.querySelector("output").textContent = target.value; };</script></html>`;
+
+/** The ends of the only slider of that page. */
+function bareEnds() {
+  const { left, right, top, height } = document.querySelector("input").getBoundingClientRect();
+  return { left: left + 12, right: right - 12, y: top + height / 2 };
+}
 
 /** Opens every part of every element, which loads the second script and the lesson's. */
 async function openAll() {
@@ -81,29 +93,42 @@ async function drag(page, pressed, { left, right, y }) {
   };
 }
 
+/** A page that is watched, with where to drag on it. */
+async function watched(browser, address, prepare, place) {
+  const { page } = await browser.page();
+  await page.setViewport({ width: 1280, height: 900 });
+  await page.goto(address);
+  await prepare(page);
+  const along = await page.evaluate(place);
+  await page.evaluate(watch);
+  return { page, along, session: await page.createCDPSession() };
+}
+
+async function openFirstPage(page) {
+  await page.evaluate(() => document.querySelector("kv-capacity").ready);
+  await page.evaluate(openAll);
+  await page.waitForNetworkIdle();
+}
+
 export async function measureDrag() {
-  const site = await serve();
+  const site = await serve(undefined, { "/slider.html": { html: BARE } });
   const browser = await browsers.Chromium();
   try {
-    const { page } = await browser.page();
-    await page.setViewport({ width: 1280, height: 900 });
-    await page.goto(`${site.origin}/`);
-    await page.evaluate(() => document.querySelector("kv-capacity").ready);
-    await page.evaluate(openAll);
-    await page.waitForNetworkIdle();
-    const along = await page.evaluate(ends);
-    await page.evaluate(watch);
-    const session = await page.createCDPSession();
     const out = [];
-    for (const rate of [1, 4]) {
-      await session.send("Emulation.setCPUThrottlingRate", { rate });
-      // The first drag also compiles what runs for the first time.
-      if (rate === 1) await drag(page, true, along);
-      for (const pressed of [false, true]) {
-        out.push({ rate, dragging: pressed, ...(await drag(page, pressed, along)) });
+    for (const [name, path, prepare, place, ways] of [
+      ["a bare slider", "/slider.html", () => {}, bareEnds, [true]],
+      ["the first page", "/", openFirstPage, ends, [false, true]],
+    ]) {
+      const { page, along, session } = await watched(browser, site.origin + path, prepare, place);
+      for (const rate of [1, 4]) {
+        await session.send("Emulation.setCPUThrottlingRate", { rate });
+        // The first drag also compiles what runs for the first time.
+        if (rate === 1) await drag(page, true, along);
+        for (const pressed of ways) out.push({ name, rate, dragging: pressed, ...(await drag(page, pressed, along)) });
       }
+      await page.close();
     }
-    return out;
+    return out.sort((a, b) => a.rate - b.rate);
   } finally {
     await browser.close();
     await site.close();
