@@ -135,7 +135,7 @@ async function showStart() {
   const [floor] = measured;
   const ways = ["cold", "warm", "slow_cold", "slow_warm"];
   table(
-    `From navigation to the first right number in Chromium, in milliseconds and as a multiple of the floor (medians of ${ROUNDS} visits; slow: Slow 4G and a quarter of the processor)`,
+    `From navigation until the first right number stands in the page, in Chromium, in milliseconds and as a multiple of the floor (medians of ${ROUNDS} visits; slow: Slow 4G and a quarter of the processor)`,
     ["", ...ways.flatMap((way) => [way.replace("_", ", "), "×"])],
     measured.map(({ name, milliseconds }) => [
       name,
