@@ -6,9 +6,9 @@ export default async ({ wasm }) => {
   try {
     // At once, so that the page's first frame has the answer.
     instance = new WebAssembly.Instance(new WebAssembly.Module(wasm));
-  } catch {
-    // Chromium refused more than 4 KB until 2023 (blink-dev, "Deprecate module size limit"); where nothing is allowed,
-    // this tells why.
+  } catch (error) {
+    // Chromium refused more than 4 KB until 2023 (blink-dev, "Deprecate module size limit").
+    if (!/^Range/.test(error)) throw error;
     ({ instance } = await WebAssembly.instantiate(wasm));
   }
   const { _initialize, memory, begin, plan, catalogue } = instance.exports;
