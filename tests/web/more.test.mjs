@@ -418,6 +418,9 @@ for (const [name, launch] of Object.entries(browsers)) {
         ),
       );
       assert.ok(ignored.includes("bos_token_id"), ignored.join());
+      // What it weighs is what it weighs now.
+      await reader.choose("weights", "q4_0");
+      await reads(() => text(".own .understood .facts"), /q4_0/);
       // The selector names it, and another choice takes its place.
       assert.notEqual(
         await within(

@@ -48,6 +48,7 @@ export function ownModel(host: Host): Part {
   hub.box.insertBefore(h("div", { class: "with-button" }, name, fetchIt), hub.wrong);
   hub.box.append(about);
   const understood = h("div", { class: "understood", hidden: "" });
+  const weights = h("dd");
   const panel = host.panels.own;
   panel.replaceChildren(
     h("p", { class: "about" }, say1("own.about")),
@@ -277,21 +278,21 @@ export function ownModel(host: Host): Part {
 
   // ---- what was understood --------------------------------------------------------------------------------------------
 
+  /** What the model weighs in the format that is chosen, which may change after it was understood. */
+  function showWeights(): void {
+    const { plan } = host;
+    const reading = plan?.model.name === shown?.model?.name ? plan?.readings.weight_bytes : undefined;
+    say(weights, reading ? speech.reading(reading) + speech.text("comma") + plan?.weights : say1("own.unknown"));
+  }
+
   function showUnderstood(fields: NonNullable<Imported["model"]>["fields"]): void {
     const model = shown?.model;
     if (!model) return;
-    const { plan } = host;
-    const weights = plan?.readings.weight_bytes;
     const rows: [string, string][] = [
       [say1("own.parameters"), model.parameters ? speech.number(model.parameters) : say1("own.unknown")],
-      [
-        say1("own.weights"),
-        weights
-          ? `${speech.reading(weights)}${plan?.weights ? speech.text("comma") + plan.weights : ""}`
-          : say1("own.unknown"),
-      ],
     ];
     if (model.max_context) rows.push([say1("own.longest"), say1("tokens", { n: model.max_context })]);
+    const fact = (term: string, told: Node) => h("div", {}, h("dt", {}, term), told);
     const list = (items: (Node | string)[][]) =>
       h("ul", { role: "list" }, ...items.map((item) => h("li", {}, ...item)));
     const group = (key: string, items: (Node | string)[][]) =>
@@ -299,11 +300,17 @@ export function ownModel(host: Host): Part {
         ? []
         : [h("details", {}, h("summary", {}, h("span", {}, say1(key, { n: items.length }))), list(items))];
     const code = (text: string) => h("code", {}, text);
+    showWeights();
     understood.hidden = false;
     understood.replaceChildren(
       h("p", { class: "title" }, say1("own.understood", { name: model.name ?? "" })),
       h("ul", { class: "runs", role: "list" }, ...alike(model.layers).map((run) => h("li", {}, runText(speech, run)))),
-      h("dl", { class: "facts" }, ...rows.map(([term, value]) => h("div", {}, h("dt", {}, term), h("dd", {}, value)))),
+      h(
+        "dl",
+        { class: "facts" },
+        ...rows.map(([term, value]) => fact(term, h("dd", {}, value))),
+        fact(say1("own.weights"), weights),
+      ),
       ...group(
         "own.used",
         fields.used.map((one) => [code(one.name), ` ${one.value}`]),
@@ -332,6 +339,7 @@ export function ownModel(host: Host): Part {
       (files.querySelector("input") as HTMLInputElement).disabled = closed;
       // Another model was chosen since: what was understood is no longer what is shown.
       const { model } = host.request;
+      showWeights();
       if (shown && (typeof model !== "object" || model.name !== shown.model?.name)) understood.hidden = true;
     },
   };
