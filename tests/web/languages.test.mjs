@@ -191,6 +191,31 @@ for (const [name, launch] of Object.entries(browsers)) {
       await speaks(page, words("en").context);
     });
 
+    it("keeps the last answer, and the controls where they were, when it changes while something is refused", async () => {
+      await reader.open(`${site.origin}/?refused`);
+      await reader.enter("context", "16,384");
+      await reader.enter("context", "8k");
+      const state = async () => {
+        const controls = ["#model", "#weights", "#kv", "#gpu", "#gpus", "#context", ".context-field .exact"];
+        return Promise.all(controls.map(async (one) => (({ value, max }) => [value, max])(await reader.control(one))));
+      };
+      const before = await reader.told();
+      assert.deepEqual([before.stale, before.count.figure], [true, "26"]);
+      const stood = await state();
+      for (const language of ["de", "en"]) {
+        await page.evaluate((language) => {
+          document.documentElement.lang = language;
+        }, language);
+        await speaks(page, words(language).context);
+        await passes(async () => {
+          const told = await reader.told();
+          assert.deepEqual([told.stale, told.count.figure, told.legend.length], [true, "26", before.legend.length]);
+        });
+        assert.deepEqual(await state(), stood, language);
+      }
+      assert.deepEqual(await reader.told(), before);
+    });
+
     it("stays English where a file does not come, and says so in one line", async () => {
       await open("/alone/index.html");
       await speaks(page, words("en").context);

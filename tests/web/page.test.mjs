@@ -346,6 +346,20 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.match((await reader.told()).problem, /^The number of GPUs must be whole, from 1 to [\d,]+\.$/);
     });
 
+    it("halves no single conversation", async () => {
+      await fresh();
+      for (const [context, count, said] of [
+        [131072, 3, true],
+        [262144, 1, false],
+      ]) {
+        await page.evaluate((context) => {
+          document.querySelector("kv-capacity").context = context;
+        }, context);
+        await reader.planned((plan) => plan.sequences === count && plan.decides === "context");
+        assert.equal(/Twice the context/.test((await reader.told()).sentence), said, `${count} conversations`);
+      }
+    });
+
     it("D36, D37: speaks once, in one place, after a change has settled", async () => {
       await fresh();
       await page.evaluate(() => {

@@ -409,8 +409,8 @@ export class KvCapacity extends Base {
         return this.#update(settled);
       }
       this.#failure = answer.error;
-      // What was half typed, and by chance accepted, is no answer to go back to.
-      if (this.#settled && this.#plan !== this.#settled) this.#show(this.#settled);
+      // What was half typed, and by chance accepted, is no answer to go back to; and the page may be built anew.
+      if (this.#settled) this.#show(this.#settled);
       this.#plan = this.#settled;
       this.#showProblem(answer.error);
     } else {
@@ -814,7 +814,7 @@ export class KvCapacity extends Base {
     } else {
       this.#select("model", "", (model?.name || plan?.model.name) ?? this.#speech.text("own-model"));
     }
-    const weights = typeof asked.weights === "string" ? asked.weights : this.#failure ? null : plan?.weights;
+    const weights = typeof asked.weights === "string" ? asked.weights : plan?.weights;
     if (weights) this.#select("weights", weights, this.#formatName(weights));
     const kv = asked.kv ?? "bf16";
     if (typeof kv === "string") this.#select("kv", kv, this.#formatName(kv));
@@ -827,9 +827,9 @@ export class KvCapacity extends Base {
     if (typeof gpu === "string") this.#select("gpu", gpu, gpu);
     else this.#select("gpu", "", plan && !this.#failure ? this.#size("gpu_memory_bytes", plan) : "");
 
-    this.#showDial("gpus", this.#gpus, asked.gpus ?? (this.#failure ? 1 : (plan?.deployment.gpus ?? 1)), bad);
+    this.#showDial("gpus", this.#gpus, asked.gpus ?? plan?.deployment.gpus ?? 1, bad);
     this.#showDial("context", this.#context, asked.context ?? 8192, bad);
-    if (plan && !this.#failure) {
+    if (plan) {
       this.#beside(this.#gpus, this.#speech.text("each", { size: this.#size("gpu_memory_bytes", plan) }));
     }
 
@@ -855,14 +855,13 @@ export class KvCapacity extends Base {
     const speech = this.#speech;
     const { range, exact } = dial;
     const focused = this.#root?.activeElement === exact;
-    const count = typeof value === "number" ? value : Number.NaN;
-    if (bad === key || !Number.isFinite(count)) {
-      // What was typed stays; a value from elsewhere is shown as it came.
+    let count = typeof value === "number" ? value : Number.NaN;
+    const wrong = bad === key || !Number.isFinite(count);
+    if (wrong) {
+      // What was typed stays; a value from elsewhere is shown as it came. The handle is where the last answer is.
       if (!focused && speech.parse(exact.value) !== value) exact.value = String(value);
-      if (key === "context") this.#beside(dial, "");
-      return;
-    }
-    if (!focused || speech.parse(exact.value) !== count) write(exact, speech.number(count, 9));
+      count = (key === "context" ? this.#plan?.context : this.#plan?.deployment.gpus) ?? 1;
+    } else if (!focused || speech.parse(exact.value) !== count) write(exact, speech.number(count, 9));
     let position = count;
     if (key === "context") {
       const own = this.#plan?.model.max_context ?? 131072;
@@ -877,9 +876,10 @@ export class KvCapacity extends Base {
     write(range, String(Math.max(0, position)));
     const words = speech.text(key === "context" ? "tokens" : "gpu-count", { n: count });
     mark(range, "aria-valuetext", words);
-    if (key === "context") this.#beside(dial, words);
-    const [low, high, at] = [Number(range.min), Number(range.max), range.valueAsNumber];
-    range.style.setProperty("--filled", `${high > low ? (100 * (at - low)) / (high - low) : 100}%`);
+    if (key === "context") this.#beside(dial, wrong ? "" : words);
+    const low = Number(range.min);
+    const span = Number(range.max) - low;
+    range.style.setProperty("--filled", `${span > 0 ? (100 * (range.valueAsNumber - low)) / span : 100}%`);
   }
 
   // ---- answers ----------------------------------------------------------------------------------------------------------
@@ -1069,8 +1069,9 @@ export class KvCapacity extends Base {
       case "cache":
         keys.push(`fits${engine}`);
         if (plan.kv_fixed_bytes !== 0) keys.push("fixed-part");
-        // What is set aside for windows and states hangs on other things than the context.
-        if (plan.gaps.length === 0 || plan.decides === "weights") keys.push(`decides.${plan.decides}`);
+        // What is set aside for windows and states hangs on other things than the context; and half of one is none.
+        if (plan.decides === "weights" || (plan.sequences !== 1 && !plan.gaps.length))
+          keys.push(`decides.${plan.decides}`);
         break;
       case "weights_do_not_fit":
         keys.push(`no-weights${engine}`);

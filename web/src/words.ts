@@ -131,13 +131,16 @@ export type Precision = "spoken" | "three";
 const halfUp = (value: number): number => value * (1 + 2e-16);
 
 export class Speech {
-  #plural: Intl.PluralRules | undefined;
+  /** Not of the English whose numbers and plurals need no Intl. */
+  readonly #plural: Intl.PluralRules | undefined;
   readonly #formats = new Map<string, Intl.NumberFormat>();
 
   constructor(
     /** BCP 47 tag that numbers follow. */
     readonly language: string,
-  ) {}
+  ) {
+    if (!/^en(-US|-GB)?$/.test(language)) this.#plural = new Intl.PluralRules(language);
+  }
 
   /** The words' direction, which a page in another language may not share. */
   get direction(): "ltr" | "rtl" {
@@ -236,10 +239,6 @@ export class Speech {
     return (english as Dictionary)[key];
   }
 
-  get #isEnglish(): boolean {
-    return /^en(-US|-GB)?$/.test(this.language);
-  }
-
   /**
    * English numbers, as Intl writes them, with so many decimals at most. Undefined where Intl has to be asked, whose
    * first number takes a page longer than all else that it computes.
@@ -247,15 +246,9 @@ export class Speech {
   #plain(value: number, decimals: number): string | undefined {
     const text = `${value}`;
     // Of larger ones a little more would be seen.
-    if (!this.#isEnglish || !/^\d{1,6}(\d{0,9}|\.\d+)$/.test(text)) return undefined;
+    if (this.#plural || !/^\d{1,6}(\d{0,9}|\.\d+)$/.test(text)) return undefined;
     const [whole = "", part] = `${text.includes(".") ? +halfUp(value).toFixed(decimals) : value}`.split(".");
     return whole.replace(/\B(?=(\d{3})+$)/g, ",") + (part ? `.${part}` : "");
-  }
-
-  #pluralOf(count: number): string {
-    if (this.#isEnglish) return count === 1 ? "one" : "other";
-    this.#plural ??= new Intl.PluralRules(this.language);
-    return this.#plural.select(count);
   }
 
   #format(key: string, options: Intl.NumberFormatOptions): Intl.NumberFormat {
@@ -278,7 +271,8 @@ export class Speech {
       const value = values[name] ?? "";
       if (forms) {
         const count = Number(value);
-        const form = forms.get(`=${count}`) ?? forms.get(this.#pluralOf(count)) ?? forms.get("other") ?? "";
+        const rule = this.#plural ? this.#plural.select(count) : count === 1 && "one";
+        const form = forms.get(`=${count}`) ?? forms.get(rule || "other") ?? forms.get("other") ?? "";
         out += this.#fill(form, values, this.number(count, 6));
       } else out += typeof value === "number" ? this.number(value, 6) : value;
     }
