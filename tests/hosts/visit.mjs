@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import { extname, join } from "node:path";
 import { browsers } from "../web/browsers.mjs";
 import { WATCHING } from "../web/memories.mjs";
-import { Reader, until, wait } from "../web/reader.mjs";
+import { passes, Reader, until, wait } from "../web/reader.mjs";
 import { TYPES } from "../web/site.mjs";
 
 const BASE = "/course/";
@@ -105,19 +105,27 @@ export class Visitor extends Reader {
     });
   }
 
-  /** Follows the page's own link. */
+  /** Follows the page's own link. A page that still settles makes the hand miss it, which then tries again. */
   async follow(text) {
-    const at = await until(`a link "${text}"`, () =>
-      this.ask((text) => {
+    const here = () => this.ask(() => location.href);
+    const from = await here();
+    const left = async () => {
+      const now = await here();
+      return now !== undefined && now !== from;
+    };
+    await passes(async () => {
+      if (await left()) return;
+      const at = await this.ask((text) => {
         const link = [...document.querySelectorAll("a")].find(
           (one) => one.textContent.trim() === text && one.checkVisibility(),
         );
         link?.scrollIntoView({ block: "center", behavior: "instant" });
         const box = link?.getBoundingClientRect();
         return box?.width ? { x: box.left + box.width / 2, y: box.top + box.height / 2 } : null;
-      }, text),
-    );
-    await this.page.click(at.x, at.y);
+      }, text);
+      if (at) await this.page.click(at.x, at.y);
+      await until(`the link "${text}" to be followed`, left, 5000);
+    });
   }
 
   go(steps) {
