@@ -15,12 +15,6 @@ const BARE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>…</t
   <input type="range" max="34" style="inline-size: 900px"><output></output>
   <script>document.querySelector("input").oninput = ({ target }) => { document.querySelector("output").textContent = target.value; };</script></html>`;
 
-/** The ends of the only slider of that page. */
-function bareEnds() {
-  const { left, right, top, height } = document.querySelector("input").getBoundingClientRect();
-  return { left: left + 12, right: right - 12, y: top + height / 2 };
-}
-
 /** Opens every part of every element, which loads the second script and the lesson's. */
 async function openAll() {
   for (const element of document.querySelectorAll(":not(:defined)")) {
@@ -94,12 +88,12 @@ async function drag(page, pressed, { left, right, y }) {
 }
 
 /** A page that is watched, with where to drag on it. */
-async function watched(browser, address, prepare, place) {
+async function watched(browser, address, prepare) {
   const { page } = await browser.page();
   await page.setViewport({ width: 1280, height: 900 });
   await page.goto(address);
   await prepare(page);
-  const along = await page.evaluate(place);
+  const along = await page.evaluate(ends);
   await page.evaluate(watch);
   return { page, along, session: await page.createCDPSession() };
 }
@@ -115,11 +109,11 @@ export async function measureDrag() {
   const browser = await browsers.Chromium();
   try {
     const out = [];
-    for (const [name, path, prepare, place, ways] of [
-      ["a bare slider", "/slider.html", () => {}, bareEnds, [true]],
-      ["the first page", "/", openFirstPage, ends, [false, true]],
+    for (const [name, path, prepare, ways] of [
+      ["a bare slider", "/slider.html", () => {}, [true]],
+      ["the first page", "/", openFirstPage, [false, true]],
     ]) {
-      const { page, along, session } = await watched(browser, site.origin + path, prepare, place);
+      const { page, along, session } = await watched(browser, site.origin + path, prepare);
       for (const rate of [1, 4]) {
         await session.send("Emulation.setCPUThrottlingRate", { rate });
         // The first drag also compiles what runs for the first time.

@@ -6,11 +6,10 @@ import { Failure } from "../../cpp/toolchain/terminal.mjs";
 
 const STEPS = 240;
 
-/** The middle of the ends of the first calculator's context slider, to drag between. */
+/** The middle of the ends of the first calculator's context slider, or of the page's own, to drag between. */
 export function ends() {
-  const calculator = document.querySelector("kv-capacity");
-  const sliders = [...calculator.shadowRoot.querySelectorAll("input[type=range]")];
-  const slider = sliders.at(-1);
+  const root = document.querySelector("kv-capacity")?.shadowRoot ?? document;
+  const slider = [...root.querySelectorAll("input[type=range]")].at(-1);
   slider.scrollIntoView({ block: "center" });
   const { left, right, top, height } = slider.getBoundingClientRect();
   return { left: left + 12, right: right - 12, y: top + height / 2 };
