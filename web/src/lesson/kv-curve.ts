@@ -203,7 +203,6 @@ export class KvCurve extends LessonElement {
         model: plan.model.name,
       }),
     );
-    this.#showTable();
   }
 
   #draw(): void {
@@ -221,6 +220,7 @@ export class KvCurve extends LessonElement {
         ...this.#lines.map((line, i) => this.#path(line, i, scale)).reverse(),
       );
       this.#drawLegend();
+      this.#showTable();
     }
     this.#lines.forEach((line, i) => {
       const value = this.#legend.children[i]?.querySelector("b");
