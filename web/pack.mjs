@@ -8,7 +8,8 @@
 const SIZE = 90;
 const FIRST = 32;
 const TURNED = 32;
-const ESCAPED = [...'"<\\'].map((character) => character.charCodeAt(0) - FIRST);
+/** `"`, `<` and `\`, from the space on. */
+const ESCAPED = [2, 28, 60];
 const REPLACEMENT = "z".charCodeAt(0);
 const PLANES = ["", "}", "~"];
 
@@ -35,7 +36,7 @@ export function unpack(text) {
     const code = bytes[index];
     if (code > 124) plane = (code - 124) * 90;
     else {
-      bytes[size++] = (plane + (code < 122 ? code - 32 : [2, 28, 60][code - 122])) ^ 32;
+      bytes[size++] = (plane + (code < 122 ? code - 32 : ESCAPED[code - 122])) ^ 32;
       plane = 0;
     }
   }

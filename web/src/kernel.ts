@@ -39,15 +39,12 @@ const holder = globalThis as { [SHARED]?: Shared; [PLAIN]?: () => Promise<WasmIn
 holder[SHARED] ??= {};
 const shared = holder[SHARED] as Shared;
 
-/** The smallest module there is. */
-const EMPTY = new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]);
-
 /**
  * Compiles a kernel. WebKit compiles what a policy forbids and refuses only to instantiate it, of which the small runtime
  * never tells; so the smallest module is tried first.
  */
 export async function compile(bytes: BufferSource): Promise<WebAssembly.Module> {
-  await WebAssembly.instantiate(EMPTY);
+  await WebAssembly.instantiate(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
   return WebAssembly.compile(bytes);
 }
 
