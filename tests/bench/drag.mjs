@@ -1,4 +1,4 @@
-// What a hand feels: from an input event to the painted frame, over ten seconds of dragging with all parts of the
+// What a hand feels: from an input event to the frame in which its figure is painted, over ten seconds of dragging with all parts of the
 // site's first page open; and the frames that were missed, beside those that the same page misses when nothing is asked,
 // and those of a page with nothing but a slider and its number.
 import { Failure } from "../../cpp/toolchain/terminal.mjs";
@@ -28,30 +28,43 @@ async function openAll() {
   }
 }
 
-/** Notes frames, and of each input event when the frame with its answer was painted. */
+/** Notes frames, and of each input event when the frame with its figure was painted. */
 function watch() {
   window.seen = { frames: [], latencies: [], tasks: [] };
   new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) seen.tasks.push(duration);
   }).observe({ type: "longtask" });
-  let pending = null;
-  const { port1, port2 } = new MessageChannel();
-  // A message that is sent within a frame arrives once that is painted.
-  port1.onmessage = ({ data }) => seen.latencies.push(performance.now() - data);
   const frame = (time) => {
     seen.frames.push(time);
-    if (pending !== null) port2.postMessage(pending);
-    pending = null;
     requestAnimationFrame(frame);
   };
   requestAnimationFrame(frame);
+  const calculator = document.querySelector("kv-capacity");
+  let waiting = [];
+  let answered = [];
+  const answer = () => {
+    answered.push(...waiting);
+    waiting = [];
+  };
   addEventListener(
     "input",
     (event) => {
-      pending ??= event.timeStamp;
+      waiting.push(event.timeStamp);
+      if (!calculator) answer();
     },
     true,
   );
+  calculator?.addEventListener("kv-input", answer);
+  const { port1, port2 } = new MessageChannel();
+  // A message that is sent within a frame arrives once that is painted.
+  port1.onmessage = ({ data }) => {
+    for (const time of data) seen.latencies.push(performance.now() - time);
+  };
+  const figure = calculator?.shadowRoot.querySelector(".figure.sequence .value") ?? document.querySelector("output");
+  new MutationObserver(() => {
+    port2.postMessage(answered);
+    answered = [];
+  }).observe(figure, { childList: true, characterData: true, subtree: true });
 }
 
 /** Moves the mouse along the slider for ten seconds, with the button down or not. */

@@ -15,7 +15,7 @@ export function ends() {
   return { left: left + 12, right: right - 12, y: top + height / 2 };
 }
 
-/** Notes what an answer shows after each input event, before anything else has a turn. */
+/** Notes what is shown of each answer, once it is. */
 function watch() {
   const calculator = document.querySelector("kv-capacity");
   window.tasks = [];
@@ -23,9 +23,9 @@ function watch() {
   new PerformanceObserver((list) => tasks.push(...list.getEntries().map((entry) => entry.duration))).observe({
     type: "longtask",
   });
-  calculator.addEventListener("kv-input", (event) => {
+  calculator.addEventListener("kv-shown", () => {
     const shown = calculator.shadowRoot.querySelector(".figure.sequence .small").textContent;
-    steps.push({ asked: event.detail.request.context, shown });
+    steps.push({ asked: calculator.plan.context, shown });
   });
 }
 
@@ -81,16 +81,23 @@ function check({ steps, tasks, shifts }) {
   };
 }
 
-/** Milliseconds of the input events' handlers, and of styles and layout in between. */
+/** Milliseconds of script from an input event to the next, and of styles and layout. */
 function read({ traceEvents }) {
   const lasting = traceEvents.filter((event) => event.ph === "X");
   const input = lasting.filter((event) => event.name === "EventDispatch" && event.args?.data?.type === "input");
   if (input.length < 200) throw new Failure(`The drag gave ${input.length} input events; at least 200 are needed.`);
-  const milliseconds = input.map((event) => event.dur / 1000);
-  const processor = input.map((event) => event.tdur / 1000).filter((time) => time >= 0);
-  const layout = lasting.filter(
-    (event) => ["UpdateLayoutTree", "Layout"].includes(event.name) && event.tid === input[0].tid,
-  );
+  const ofMain = (...names) => lasting.filter(({ name, tid }) => names.includes(name) && tid === input[0].tid);
+  const frames = ofMain("FireAnimationFrame");
+  // An answer is drawn in the frames after the event that asked for it.
+  const whole = (key) =>
+    input.map((event, at) => {
+      const until = input[at + 1]?.ts ?? Number.POSITIVE_INFINITY;
+      const drawn = frames.filter(({ ts }) => ts >= event.ts && ts < until);
+      return [event, ...drawn].reduce((sum, one) => sum + one[key], 0) / 1000;
+    });
+  const milliseconds = whole("dur");
+  const processor = whole("tdur").filter((time) => time >= 0);
+  const layout = ofMain("UpdateLayoutTree", "Layout");
   return {
     steps: input.length,
     median: median(milliseconds),

@@ -133,9 +133,10 @@ class WebKitPage {
   }
 
   drag(from, to, steps = 10) {
+    // A hand takes longer than a frame from one place to the next.
     const at = (part) => ({
       type: "pointerMove",
-      duration: 0,
+      duration: part && 30,
       x: Math.round(from.x + (to.x - from.x) * part),
       y: Math.round(from.y + (to.y - from.y) * part),
     });

@@ -93,14 +93,9 @@ export function announce(text: string): void {
     // Out of sight, not out of the accessibility tree.
     Object.assign(region.style, {
       position: "absolute",
-      insetBlockStart: "0",
-      insetInlineStart: "0",
-      inlineSize: "1px",
-      blockSize: "1px",
-      overflow: "hidden",
+      inset: "0 auto auto 0",
       clipPath: "inset(50%)",
       whiteSpace: "nowrap",
-      pointerEvents: "none",
     });
     document.body.append(region);
     announcer.region = region;
@@ -109,4 +104,49 @@ export function announce(text: string): void {
   announcer.timer = setTimeout(() => {
     if (region) say(region, text);
   }, REST);
+}
+
+type Job = () => void;
+
+/** What waits to be drawn, each once and in the order in which it was asked for. */
+const urgent = new Set<Job>();
+const others = new Set<Job>();
+/** How long a frame may draw, in milliseconds: less after one that is this late, and then little by little more. */
+const MOST = 4;
+const LATE = 25;
+/** Below this a frame in which the handle was moved draws nothing else. */
+const LITTLE = 1;
+let room = MOST;
+/** When a frame drew last, where this one was asked for then; 0 where none is. */
+let last = 0;
+const NEVER = 1e15;
+let turn = 0;
+/** Whether a hand has moved since the last frame, and whether that one drew nothing else. */
+let moved = false;
+let skipped = false;
+
+const draw: FrameRequestCallback = (time) => {
+  room = time - last > LATE ? room / 4 : Math.min(MOST, room + 0.01);
+  last = urgent.size + others.size && time;
+  if (last) requestAnimationFrame(draw);
+  skipped = room < LITTLE && moved && !skipped;
+  const end = performance.now() + room;
+  if (!skipped) {
+    do {
+      // Two that are urgent, then one of the others.
+      const from = urgent.size && (++turn % 3 || !others.size) ? urgent : others;
+      const [job] = from;
+      if (job) from.delete(job);
+      job?.();
+    } while (urgent.size + others.size && performance.now() < end);
+  }
+  moved = false;
+};
+
+/** Has something drawn in one of the next frames, as much in each as leaves it on time: a hand that drags never waits. */
+export function soon(job: Job, first?: boolean): void {
+  (first ? urgent : others).add(job);
+  if (first) moved = true;
+  if (!last) requestAnimationFrame(draw);
+  last ||= NEVER;
 }

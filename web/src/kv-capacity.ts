@@ -4,7 +4,7 @@
  */
 import base from "./base.css";
 import type { Answer, Catalogue, Failure, Kernel, Request } from "./contract.js";
-import { adopt, announce, Base, h, mark, report, say, sayRich, speakAs } from "./dom.js";
+import { adopt, announce, Base, h, mark, report, say, sayRich, soon, speakAs } from "./dom.js";
 import { KernelError, loadFullKernel, loadKernel, refused } from "./kernel.js";
 import css from "./kv-capacity.css";
 import { type Attached, type AuthorModel, type Host, loadMore } from "./more.js";
@@ -12,17 +12,7 @@ import { keyOf } from "./refusal.js";
 import { fromText, isKey, KEYS, type Key, toText } from "./request-text.js";
 import { stepItem } from "./steps.js";
 import { stopsUpTo } from "./stops.js";
-import {
-  addEnglish,
-  languageOf,
-  loadWords,
-  numeral,
-  type Speech,
-  speechFor,
-  type Stretch,
-  turns,
-  type Values,
-} from "./words.js";
+import { addEnglish, languageOf, loadWords, numeral, type Speech, speechFor, turns, type Values } from "./words.js";
 
 /** What `kv-input` and `kv-change` carry: the request, and its answer or the reason why there is none. */
 export interface CapacityDetail {
@@ -108,6 +98,8 @@ export class KvCapacity extends Base {
   #speech!: Speech;
   #built = false;
   #queued = false;
+  /** Whether a hand that drags waits for an answer. */
+  #asking = false;
   #reflecting = false;
   #stops: number[] = [];
   #announceReady!: () => void;
@@ -391,6 +383,7 @@ export class KvCapacity extends Base {
    */
   #update(settled = true, byReader = false): Promise<void> | undefined {
     if (!this.#kernel) return undefined;
+    const failed = this.#failure;
     const answer = this.#kernel.plan(this.request);
     if (refused(answer)) {
       const { field } = answer.error;
@@ -410,18 +403,22 @@ export class KvCapacity extends Base {
       }
       this.#failure = answer.error;
       // What was half typed, and by chance accepted, is no answer to go back to; and the page may be built anew.
-      if (this.#settled) this.#show(this.#settled);
       this.#plan = this.#settled;
-      this.#showProblem(answer.error);
     } else {
       this.#failure = null;
       this.#plan = answer;
       if (settled) this.#settled = answer;
-      this.#show(answer);
     }
-    this.#showControls();
-    this.#attached?.show();
-    this.dispatchEvent(new Event("kv-shown"));
+    // While a hand drags, each part is drawn in a frame that has room for it.
+    const now = settled || failed || this.#failure;
+    if (now) {
+      this.#showProblem();
+      this.#showControls();
+    }
+    [...this.#parts, ...(this.#attached?.parts ?? []), this.#shown].forEach((draw, i) => {
+      if (now) draw();
+      else soon(draw, !i);
+    });
     return undefined;
   }
 
@@ -433,16 +430,32 @@ export class KvCapacity extends Base {
   }
 
   #change(changes: Record<string, unknown>, settled: boolean): void {
+    // What was on its way is told before what has become of it.
+    if (settled) this.#ask();
     for (const [key, value] of Object.entries(changes)) {
       this.#byReader.add(key);
       this.#standIns.delete(key);
       if (value === undefined) delete this.#request[key];
       else this.#request[key] = value;
     }
+    if (settled || this.#failure) this.#answer(settled, Object.keys(changes));
+    else {
+      this.#asking = true;
+      soon(this.#ask, true);
+    }
+  }
+
+  /** Answers what a hand has reached on its way. */
+  readonly #ask = (): void => {
+    if (this.#asking) this.#answer(false);
+  };
+
+  #answer(settled: boolean, keys: string[] = []): void {
+    this.#asking = false;
     const tell = () => {
       if (settled) {
-        if (!this.#failure) for (const key of Object.keys(changes)) this.#reflect(key as Key);
-        announce(this.#failure ? (this.#problem.textContent ?? "") : (this.#sentence.textContent ?? ""));
+        if (!this.#failure) for (const key of keys) this.#reflect(key as Key);
+        announce((this.#failure ? this.#problem : this.#sentence).textContent ?? "");
         if (this.hasAttribute("link") && !this.#failure) this.#writeLink();
       }
       const detail: CapacityDetail = {
@@ -470,8 +483,9 @@ export class KvCapacity extends Base {
       this.#lacking = false;
       this.#offer();
       this.#showControls();
+      this.#showDials();
       this.#attached = more.attach(this.#host());
-      this.#attached.show();
+      for (const draw of this.#attached.parts) draw();
       return this.#attached;
     });
     this.#further.catch(() => {
@@ -606,7 +620,7 @@ export class KvCapacity extends Base {
       range.addEventListener("change", () => this.#changed(key, slid(), true));
       exact.addEventListener("input", () => this.#changed(key, this.#speech.parse(exact.value), false));
       exact.addEventListener("change", () => this.#changed(key, this.#speech.parse(exact.value), true));
-      exact.addEventListener("blur", () => this.#showControls());
+      exact.addEventListener("blur", () => this.#showDials());
       return { range, exact, beside: h("span") };
     };
 
@@ -827,8 +841,6 @@ export class KvCapacity extends Base {
     if (typeof gpu === "string") this.#select("gpu", gpu, gpu);
     else this.#select("gpu", "", plan && !this.#failure ? this.#size("gpu_memory_bytes", plan) : "");
 
-    this.#showDial("gpus", this.#gpus, asked.gpus ?? plan?.deployment.gpus ?? 1, bad);
-    this.#showDial("context", this.#context, asked.context ?? 8192, bad);
     if (plan) {
       this.#beside(this.#gpus, this.#speech.text("each", { size: this.#size("gpu_memory_bytes", plan) }));
     }
@@ -840,15 +852,20 @@ export class KvCapacity extends Base {
     })) {
       for (const control of [controls].flat()) {
         control.disabled = this.#locked(key);
-        if (control !== this.#gpus.range && control !== this.#context.range) {
-          mark(control, "aria-invalid", bad === key ? "true" : null);
-        }
+        if (control.type !== "range") mark(control, "aria-invalid", bad === key ? "true" : null);
       }
     }
   }
 
   #beside(dial: Dial, text: string): void {
     say(dial.beside, text === "" ? "" : this.#speech.text("beside", { label: "" }) + text);
+  }
+
+  #showDials(): void {
+    const { context, gpus } = this.request;
+    const bad = this.#failure ? keyOf(this.#failure) : undefined;
+    this.#showDial("gpus", this.#gpus, gpus ?? this.#plan?.deployment.gpus ?? 1, bad);
+    this.#showDial("context", this.#context, context ?? 8192, bad);
   }
 
   #showDial(key: "gpus" | "context", dial: Dial, value: unknown, bad: string | undefined): void {
@@ -877,9 +894,6 @@ export class KvCapacity extends Base {
     const words = speech.text(key === "context" ? "tokens" : "gpu-count", { n: count });
     mark(range, "aria-valuetext", words);
     if (key === "context") this.#beside(dial, wrong ? "" : words);
-    const low = Number(range.min);
-    const span = Number(range.max) - low;
-    range.style.setProperty("--filled", `${span > 0 ? (100 * (range.valueAsNumber - low)) / span : 100}%`);
   }
 
   // ---- answers ----------------------------------------------------------------------------------------------------------
@@ -893,38 +907,62 @@ export class KvCapacity extends Base {
     return count === null ? "" : this.#speech.text("of.bytes", { v: this.#speech.number(count), n: count });
   }
 
-  #show(plan: Answer): void {
-    say(this.#problem, "");
-    this.#result.classList.remove("stale");
-    this.#result.inert = false;
-    this.#showFigures(plan);
-    this.#showMemory(plan);
-    this.#showSentence(plan);
-    this.#showNotes(plan);
-    if (this.#details.open) this.#showSteps(plan);
-  }
+  /** What an answer changes, the figures first. */
+  readonly #parts = [
+    ...[
+      this.#showFigures,
+      this.#showMemory,
+      this.#showFactors,
+      this.#showSentence,
+      this.#showNotes,
+      this.#showSteps,
+    ].map((show) => () => {
+      if (this.#plan) show.call(this, this.#plan);
+    }),
+    () => this.#showDials(),
+  ];
+  readonly #shown = (): void => {
+    this.dispatchEvent(new Event("kv-shown"));
+  };
 
-  #showProblem(error: Failure["error"]): void {
-    const key = `error.${error.field}`;
-    const max = (this.#catalogue?.limits as Record<string, number> | undefined)?.[`max_${error.field}`] ?? "";
-    const text = this.#attached?.why(error, this.#request[keyOf(error)]);
-    say(this.#problem, text ?? this.#speech.text(this.#speech.has(key) ? key : "more-missing", { max }));
-    this.#result.classList.add("stale");
+  #showProblem(): void {
+    const error = this.#failure;
+    let text = "";
+    if (error) {
+      const key = `error.${error.field}`;
+      const max = (this.#catalogue?.limits as Record<string, number> | undefined)?.[`max_${error.field}`] ?? "";
+      text =
+        this.#attached?.why(error, this.#request[keyOf(error)]) ??
+        this.#speech.text(this.#speech.has(key) ? key : "more-missing", { max });
+    }
+    say(this.#problem, text);
     // Figures of another question are no answer to this one.
-    this.#result.inert = true;
+    this.#result.classList.toggle("stale", text !== "");
+    this.#result.inert = text !== "";
   }
 
   #showFigures(plan: Answer): void {
     const speech = this.#speech;
     const { token, sequence, room, count } = this.#figures;
-    const put = (figure: Figure, name: string, bytes: number | null, small: Stretch[]) => {
+    const put = (figure: Figure, name: string, bytes: number | null) => {
       const reading = plan.readings[name];
       const known = reading !== undefined && bytes !== null;
       say(figure.value, known ? speech.digits(reading) : speech.text("none"));
       say(figure.unit, known ? speech.unit(reading) : "");
-      sayRich(figure.small, small);
       mark(figure.box, "title", known ? this.#bytes(bytes) : null);
     };
+    put(token, "kv_bytes_per_token", plan.kv_bytes_per_token);
+    put(sequence, "kv_bytes_per_sequence", plan.kv_bytes_per_sequence);
+    put(room, "kv_memory_bytes", plan.limit === "weights_do_not_fit" ? null : plan.kv_memory_bytes);
+    const { sequences } = plan;
+    say(count.value, sequences === null ? speech.text("none") : speech.number(sequences));
+    count.box.classList.toggle("short", sequences === 0);
+  }
+
+  /** Of what each figure is made. */
+  #showFactors(plan: Answer): void {
+    const speech = this.#speech;
+    const { token, sequence, room, count } = this.#figures;
     // Which layers grow, and with how many heads, is what the kernel multiplied.
     const factors = plan.derivation.filter((step) => step.name === "kv_bytes_per_token").flatMap((step) => step.terms);
     const of = (name: string) => factors.filter((term) => term.of === name).map((term) => term.value);
@@ -932,34 +970,25 @@ export class KvCapacity extends Base {
     const heads = new Set(of("kv_heads"));
     const [shared] = heads;
     const { layer_count: layers } = plan.model;
-    put(
-      token,
-      "kv_bytes_per_token",
-      plan.kv_bytes_per_token,
+    sayRich(
+      token.small,
       growing === layers
         ? speech.stretches(heads.size === 1 ? "heads-layers" : "layers", { n: shared ?? layers, layers })
         : speech.stretches("growing-layers", { n: growing, layers }),
     );
-    put(
-      sequence,
-      "kv_bytes_per_sequence",
-      plan.kv_bytes_per_sequence,
+    sayRich(
+      sequence.small,
       speech.stretches(plan.kv_fixed_bytes === 0 ? "tokens" : "tokens-fixed", {
         n: plan.context,
         fixed: this.#size("kv_fixed_bytes", plan),
       }),
     );
-    const fits = plan.limit !== "weights_do_not_fit";
-    put(
-      room,
-      "kv_memory_bytes",
-      fits ? plan.kv_memory_bytes : null,
+    sayRich(
+      room.small,
       plan.weight_bytes === null
         ? speech.stretches("weights-unknown")
         : speech.stretches("weights-of", { size: this.#size("weight_bytes", plan) }),
     );
-    const { sequences } = plan;
-    say(count.value, sequences === null ? speech.text("none") : speech.number(sequences));
     const why = { weights_do_not_fit: "count-weights", one_sequence_too_long: "count-long", cache: "conversations" };
     say(
       count.small,
@@ -967,9 +996,8 @@ export class KvCapacity extends Base {
         ? speech.text("weights-unknown")
         : plan.sequences_range
           ? speech.text("conversations-range", { low: plan.sequences_range[0], n: plan.sequences_range[1] })
-          : speech.text(why[plan.limit], { n: sequences ?? 0 }),
+          : speech.text(why[plan.limit], { n: plan.sequences ?? 0 }),
     );
-    count.box.classList.toggle("short", sequences === 0);
   }
 
   #showMemory(plan: Answer): void {
@@ -1093,7 +1121,9 @@ export class KvCapacity extends Base {
   }
 
   #showSteps(plan: Answer): void {
-    this.#steps.replaceChildren(...plan.derivation.map((step) => stepItem(this.#speech, step)));
+    if (this.#details.open) {
+      this.#steps.replaceChildren(...plan.derivation.map((step) => stepItem(this.#speech, step)));
+    }
   }
 
   #showNotes(plan: Answer): void {

@@ -3,7 +3,7 @@
  * once where the page's link has the state of one. They take what they share with the first script from here.
  */
 import base from "./base.css";
-import { adopt, announce, speakAs } from "./dom.js";
+import { adopt, announce, soon, speakAs } from "./dom.js";
 import { loadFullKernel, loadKernel, needsFull, refused, requestText } from "./kernel.js";
 import css from "./kv-capacity.css";
 import { loadMore } from "./more.js";
@@ -51,6 +51,7 @@ const kit = {
   toText,
   adopt,
   announce,
+  soon,
   speakAs,
   speechFor,
   languageOf,

@@ -36,8 +36,8 @@ export interface Host {
 
 /** The further parts of one calculator. */
 export interface Attached {
-  /** Shows the host's present answer. */
-  show(): void;
+  /** Each shows a part of the host's present answer. */
+  parts: (() => void)[];
   /** Lets a default stand in for what the page gave, where that is refused; false where there is nothing to blame. */
   standIn(error: Failure["error"]): boolean;
   /** Why something is refused, in the reader's words; `value` is what was set. */

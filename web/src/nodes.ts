@@ -15,9 +15,10 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return node;
 }
 
-/** Sets text only where it differs: an unchanged node is not laid out again. */
+/** Sets text only where it differs, and in the node that holds it: that is laid out again, and nothing around it. */
 export function say(node: Node, text: string): void {
-  if (node.textContent !== text) node.textContent = text;
+  const [only, more] = node.childNodes;
+  if (node.textContent !== text) (only instanceof Text && !more ? only : node).textContent = text;
 }
 
 /** Sets or removes an attribute only where it differs. */

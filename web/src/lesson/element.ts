@@ -251,13 +251,13 @@ export abstract class LessonElement extends HTMLElement {
     }
     if (this.#late) return;
     this.#late = true;
-    if (this.#near) requestAnimationFrame(this.#catchUp);
+    if (this.#near) kit.soon(this.#catchUp);
   };
 
   #catchUp = (): void => {
     if (!this.#late || !this.#near) return;
     this.#late = false;
-    this.#queue();
+    if (this.#started) this.#show();
   };
 
   /** Called by the watcher of the view. */

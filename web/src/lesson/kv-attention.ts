@@ -218,7 +218,6 @@ export class KvAttention extends LessonElement {
     const at = Math.max(this.#shares.indexOf(kvHeads), 0);
     this.#groups.max = String(this.#shares.length - 1);
     this.#groups.value = String(at);
-    this.#groups.style.setProperty("--filled", `${(100 * at) / Math.max(this.#shares.length - 1, 1)}%`);
     mark(this.#groups, "aria-valuetext", this.word("attention.gqa.about", { query, n: kvHeads }));
     this.#explain(plan, answers, this.#request("mha", plan, request) !== null);
   }

@@ -106,7 +106,6 @@ export class KvGrowth extends SteppedElement {
     this.#draw(plan, held);
     this.#scrub.max = String(this.last);
     this.#scrub.value = String(step);
-    this.#scrub.style.setProperty("--filled", `${(100 * step) / this.last}%`);
     mark(this.#scrub, "aria-valuetext", this.word("tokens", { n: held }));
     this.showStepButtons(this.word("growth.step"));
     const size = held === 0 ? this.word("growth.nothing") : this.size(plan, "kv_bytes_per_sequence");

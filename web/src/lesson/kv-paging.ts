@@ -256,7 +256,6 @@ export class KvPaging extends SteppedElement {
     }
     this.#scrub.max = String(this.#last);
     this.#scrub.value = String(step);
-    this.#scrub.style.setProperty("--filled", `${(100 * step) / Math.max(this.#last, 1)}%`);
     mark(this.#scrub, "aria-valuetext", this.word("paging.step", { step, last: this.#last }));
     mark(this.#now, "d", `M${step} 0V1e3`);
     this.showStepButtons(this.word("paging.forward", { n: STRIDE }));

@@ -15,20 +15,16 @@ export function attach(host: Host): Attached {
   host.addEnglish(words);
   host.addStyles(css);
   const stead = standIns(host);
-  const parts = [
-    stead,
-    wishes(host),
-    ownModel(host),
-    engineSettings(host),
-    logReader(host),
-    reservation(host),
-    sharing(host),
-  ];
+  const reserved = reservation(host);
+  const panels = [stead, wishes(host), ownModel(host), engineSettings(host), logReader(host), sharing(host)];
   const search = modelSearch(host);
   return {
-    show() {
-      for (const part of parts) part.show();
-    },
+    parts: [
+      () => reserved.show(),
+      () => {
+        for (const panel of panels) panel.show();
+      },
+    ],
     standIn: stead.standIn,
     why: stead.why,
     search: () => search.open(),
