@@ -95,6 +95,15 @@ describe("what a page gives", { timeout: 600_000 }, () => {
     assert.deepEqual(request, { model: "llama-3.1-8b" });
     assert.equal(state, "model=llama-3.1-8b");
     assert.ok(error.message);
+    // A hand that moves the slider takes it back; the others stay as they are.
+    const move = () =>
+      within(() => {
+        const slider = document.querySelector("kv-capacity").shadowRoot.querySelector("#context");
+        slider.value = 9;
+        slider.dispatchEvent(new Event("input"));
+      });
+    await move();
+    await problem(/^((?!“many”).)*“fp7”((?!“many”).)*$/);
     // A right value mends it; the others stay as they are.
     await set({ context: "16384", gpus: null, model: null });
     await problem(/^There is no number format called “fp7” here\. bf16 is used instead of “fp7”\.$/);
@@ -102,6 +111,10 @@ describe("what a page gives", { timeout: 600_000 }, () => {
     await set({ kv: "fp8" });
     await problem(/^$/);
     assert.equal(await within(() => document.querySelector("kv-capacity").error), null);
+    await set({ context: "many" });
+    await problem(/^Context length .* instead of “many”\.$/);
+    await move();
+    await problem(/^$/);
   });
 
   it("is worded with what is accepted, whichever key it is", async () => {

@@ -56,7 +56,7 @@ export function standIns(host: Host): Part & Pick<Attached, "standIn" | "why"> {
     },
     show() {
       const { plan } = host;
-      if (host.error || !plan || all.size === 0) return;
+      if (host.error || !plan) return;
       const sentences = [...all].flatMap(([key, { errors }]) =>
         errors.map((error) => {
           const option = optionOf(error);
