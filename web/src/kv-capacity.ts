@@ -407,6 +407,8 @@ export class KvCapacity extends Base {
     } else {
       this.#failure = null;
       this.#plan = answer;
+      // Where others have brought the full kernel, an engine may be asked before this calculator has parts for it.
+      if (answer.engine !== "textbook" && !this.#attached && !this.#lacking) this.#more().catch(this.#lack);
       if (settled) this.#settled = answer;
     }
     // While a hand drags, each part is drawn in a frame that has room for it.

@@ -62,7 +62,7 @@ export interface More {
   words: Partial<Record<string, string>>;
 }
 
-const MORE = Symbol.for("kv-capacity.more.1");
+const MORE = Symbol.for("kv-capacity.more.2");
 const page = globalThis as { [MORE]?: Promise<More> };
 
 let load: (() => Promise<unknown>) | undefined;
