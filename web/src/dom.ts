@@ -1,5 +1,5 @@
 /** The little of the document that the elements share. Imports nothing that needs a DOM to be there. */
-import { h, say } from "./nodes.js";
+import { h } from "./nodes.js";
 import { languageOf, loadWords, type Part, type Speech, speakAnew, speechFor, turns } from "./words.js";
 
 export { h, mark, report, say, sayRich } from "./nodes.js";
@@ -91,18 +91,14 @@ export function announce(text: string): void {
   if (!region?.isConnected) {
     region = h("div", { role: "status", "aria-live": "polite" });
     // Out of sight, not out of the accessibility tree.
-    Object.assign(region.style, {
-      position: "absolute",
-      inset: "0 auto auto 0",
-      clipPath: "inset(50%)",
-      whiteSpace: "nowrap",
-    });
+    Object.assign(region.style, { position: "fixed", clipPath: "inset(50%)" });
     document.body.append(region);
     announcer.region = region;
   }
   clearTimeout(announcer.timer);
   announcer.timer = setTimeout(() => {
-    if (region) say(region, text);
+    // As one new text: of a text that is changed in place, some readers speak only what differs.
+    if (region && region.textContent !== text) region.textContent = text;
   }, REST);
 }
 
@@ -111,12 +107,13 @@ type Job = () => void;
 /** What waits to be drawn, each once and in the order in which it was asked for. */
 const urgent = new Set<Job>();
 const others = new Set<Job>();
-/** How long a frame may draw, in milliseconds: less after one that is this late, and then little by little more. */
+/** How long a frame may draw, in milliseconds: less after one that came late, and then little by little more. */
 const MOST = 4;
-const LATE = 25;
 /** Below this a frame in which the handle was moved draws nothing else. */
 const LITTLE = 1;
 let room = MOST;
+/** How long after the one before it a frame is late. A frame that drew nothing shows how often this screen has one. */
+let late = 25;
 /** When a frame drew last, where this one was asked for then; 0 where none is. */
 let last = 0;
 const NEVER = 1e15;
@@ -126,7 +123,8 @@ let moved = false;
 let skipped = false;
 
 const draw: FrameRequestCallback = (time) => {
-  room = time - last > LATE ? room / 4 : Math.min(MOST, room + 0.01);
+  if (skipped) late = 1.5 * (time - last);
+  room = time - last > late ? room / 4 : Math.min(MOST, room + 0.01);
   last = urgent.size + others.size && time;
   if (last) requestAnimationFrame(draw);
   skipped = room < LITTLE && moved && !skipped;

@@ -263,7 +263,7 @@ export abstract class LessonElement extends HTMLElement {
   /** Called by the watcher of the view. */
   sight(near: boolean): void {
     this.#near = near;
-    this.#catchUp();
+    kit.soon(this.#catchUp);
   }
 
   /** Builds the element, anew where the language around it has changed. */
