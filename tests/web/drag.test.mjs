@@ -151,6 +151,24 @@ for (const [name, launch] of Object.entries(browsers)) {
       assert.deepEqual(last, whole);
     });
 
+    it("does not take a screen that has few frames for a slow machine", async () => {
+      await fresh();
+      const { drawn, whole } = await page.evaluate(() => {
+        window.tick = 0.01;
+        const often = 34;
+        for (let at = 1; at <= 500; at++) {
+          move(at % 2 ? 9 : 12);
+          frame(at * often);
+        }
+        move(14);
+        frame(501 * often);
+        const drawn = parts();
+        drop();
+        return { drawn, whole: parts() };
+      });
+      assert.deepEqual(drawn, whole);
+    });
+
     it("answers at once when the hand lets go, and tells of the way before it", async () => {
       await fresh();
       const { dropped, later, context, heard } = await page.evaluate(() => {
