@@ -1,6 +1,6 @@
-// What a hand feels: from an input event to the frame in which its figure is painted, over ten seconds of dragging with all parts of the
-// site's first page open; and the frames that were missed, beside those that the same page misses when nothing is asked,
-// and those of a page with nothing but a slider and its number.
+// What a hand feels: from an input event to the frame in which its figure is painted, over ten seconds of dragging with
+// all parts of the site's first page open; and the frames that were missed, beside those that the same page misses when
+// nothing is asked, and those of a page with nothing but a slider and its number.
 import { Failure } from "../../cpp/toolchain/terminal.mjs";
 import { browsers } from "../web/browsers.mjs";
 import { serve } from "../web/site.mjs";

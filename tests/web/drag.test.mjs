@@ -191,7 +191,15 @@ for (const [name, launch] of Object.entries(browsers)) {
     it("takes back what was refused on the way, and goes on", async () => {
       await fresh();
       const { refused, mended } = await page.evaluate(() => {
-        const all = () => ({ ...parts(), stale: document.querySelector("kv-capacity").error !== null });
+        const element = document.querySelector("kv-capacity");
+        const root = element.shadowRoot;
+        const all = () => ({
+          ...parts(),
+          error: element.error !== null,
+          stale: root.querySelectorAll(".stale").length,
+          inert: root.querySelectorAll("[inert]").length,
+          invalid: root.querySelectorAll("[aria-invalid]").length,
+        });
         type("many");
         frame(16);
         const refused = all();
@@ -201,9 +209,10 @@ for (const [name, launch] of Object.entries(browsers)) {
         return { refused, mended: all() };
       });
       assert.match(refused.problem, /whole number of tokens/);
-      assert.equal(refused.stale, true);
+      const marks = ({ error, stale, inert, invalid }) => ({ error, stale, inert, invalid });
+      assert.deepEqual(marks(refused), { error: true, stale: 1, inert: 1, invalid: 1 });
       assert.equal(mended.problem, "");
-      assert.equal(mended.stale, false);
+      assert.deepEqual(marks(mended), { error: false, stale: 0, inert: 0, invalid: 0 });
       assert.match(mended.sentence, /At 4,096 tokens/);
     });
 
