@@ -103,7 +103,11 @@ export const ELEMENTS = [
       state: { type: "string", text: "the state as a link carries it" },
       plan: { type: "Answer | null", readonly: true, text: "the last answer" },
       error: { type: 'Failure["error"] | null', readonly: true, text: "why the request is refused" },
-      ready: { type: "Promise<void>", readonly: true, text: "kept once the first answer is shown" },
+      ready: {
+        type: "Promise<void>",
+        readonly: true,
+        text: "kept once the first answer is shown whole and every control has its choices",
+      },
     },
     events: { ...CHANGES, "kv-shown": ["Event", "after every answer, whoever asked; does not bubble"] },
     parts: PARTS,

@@ -89,6 +89,7 @@ describe("a frame", { timeout: 600_000 }, () => {
         return Boolean(element?.shadowRoot?.querySelector(".kv:not(.waiting)"));
       }, tag),
     );
+    await frame.evaluate((tag) => document.querySelector(tag).ready, tag);
     return frame;
   };
   const alone = async (fragment, tag) => {

@@ -142,14 +142,15 @@ const PAGES = {
   "/away.html": html("<p>Elsewhere.</p>", { head: "" }),
 };
 
-/** What stands in a page for a reader; null while it is neither answered nor refused. */
+/** What stands in a page for a reader; null while it is neither answered, to the last part, nor refused. */
 const look = (page) =>
-  page.evaluate(() => {
+  page.evaluate(async () => {
     const element = document.querySelector("kv-capacity");
     const shown = (node) =>
       Boolean(node) && node.getBoundingClientRect().height > 0 && getComputedStyle(node).visibility === "visible";
     const trouble = element?.shadowRoot?.querySelector(".trouble");
-    if (!element?.plan && !shown(trouble)) return null;
+    if (element?.plan) await element.ready;
+    else if (!shown(trouble)) return null;
     return {
       sequences: element.plan?.sequences,
       trouble: trouble.textContent,

@@ -68,12 +68,27 @@ const PAGES = {
     html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>waiting</title>
       <script>
         // As browsers that compile only small modules at once do; and holds the kernel back until the test lets it go.
-        const { instantiate } = WebAssembly;
-        WebAssembly.Module = function () { throw new RangeError("larger than 4KB"); };
+        const { instantiate, Module } = WebAssembly;
+        WebAssembly.Module = function (bytes) {
+          if (bytes.byteLength > 4096) throw new RangeError("larger than 4KB");
+          return new Module(bytes);
+        };
         WebAssembly.instantiate = (...all) => new Promise((resolve) => { window.release = resolve; }).then(() => instantiate(...all));
       </script>
       <script src="kv-capacity.js"></script></head>
       <body><kv-capacity><p id="example">A worked example.</p></kv-capacity><p id="below">Below.</p></body></html>`,
+  },
+  "/figures-first.html": {
+    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>figures first</title>
+      <script>
+        // Holds what is put off until the next turn.
+        const { setTimeout: later } = window;
+        let held = [];
+        window.setTimeout = (job, wait) => (wait ? later(job, wait) : held.push(job));
+        window.release = () => { for (const job of held.splice(0)) job(); };
+      </script>
+      <script src="kv-capacity.js"></script></head>
+      <body><kv-capacity context="32768"><p id="example">A worked example.</p></kv-capacity><p id="below">Below.</p></body></html>`,
   },
 };
 
@@ -713,6 +728,50 @@ for (const [name, launch] of Object.entries(browsers)) {
       await until("the answer", () => page.evaluate(() => Boolean(document.querySelector("kv-capacity").plan)));
       await becomes(look, { ...before, example: false });
     });
+
+    for (const width of [320, 768, 1280])
+      it(`has a frame with the first figures before all else, which keeps its room, at ${width} pixels`, async (test) => {
+        await page.resize(width, 1000);
+        test.after(() => page.resize(1280, 1000));
+        await page.goto(`${site.origin}/figures-first.html`);
+        const look = () =>
+          page.evaluate(() => {
+            const root = document.querySelector("kv-capacity").shadowRoot;
+            const top = (node) => node.getBoundingClientRect().top;
+            return {
+              figures: [...root.querySelectorAll(".value")].map((node) => node.textContent),
+              seen: getComputedStyle(root.querySelector(".figures")).visibility,
+              example: document.getElementById("example").getBoundingClientRect().height > 0,
+              places: [...root.querySelectorAll(".field, .figure, .bar, .legend, .sentence, summary, .notes")].map(top),
+              below: top(document.getElementById("below")),
+            };
+          });
+        const first = await until("the answer", () =>
+          page.evaluate(() => Boolean(document.querySelector("kv-capacity").plan)),
+        ).then(look);
+        const { count } = byHand("llama-3.1-8b", { context: 32768n });
+        assert.deepEqual(first.figures, ["128KiB", "4.29GB", "56GB", `${count}`]);
+        assert.equal(first.seen, "visible");
+        assert.ok(!first.example);
+        const choices = () =>
+          page.evaluate(() => document.querySelector("kv-capacity").shadowRoot.querySelectorAll("option").length);
+        assert.equal(await choices(), 0);
+        await page.evaluate(() => {
+          release();
+          return document.querySelector("kv-capacity").ready;
+        });
+        assert.ok((await choices()) > 50);
+        assert.deepEqual(await look(), first);
+        const { sentence, context } = await page.evaluate(() => {
+          const root = document.querySelector("kv-capacity").shadowRoot;
+          return {
+            sentence: root.querySelector(".sentence").textContent,
+            context: root.querySelector("#context").value,
+          };
+        });
+        assert.match(sentence, /13 conversations fit/);
+        assert.ok(Number(context) > 0);
+      });
 
     it("reads in 320 pixels, and takes the page's colours, light and dark", async () => {
       await fresh();

@@ -81,6 +81,7 @@ const openAll = async (reader) => {
       return all.every((one) => one.shadowRoot?.querySelector(".kv:not(.waiting)"));
     }),
   );
+  await reader.page.evaluate(() => Promise.all([...document.body.children].map((one) => one.ready)));
   await reader.page.evaluate(() => {
     for (const one of document.body.children)
       for (const part of one.shadowRoot.querySelectorAll("details")) part.open = true;

@@ -102,7 +102,7 @@ describe("reach", { timeout: 900_000 }, () => {
         const base = element?.shadowRoot?.querySelector(".kv");
         return base && !/waiting/.test(base.className);
       }, tag);
-    });
+    }).then(() => within((tag) => document.querySelector(tag).ready, tag));
   const open = async (path, ...tags) => {
     await page.goto(`${site.origin}${path}?${Math.random()}`);
     for (const tag of tags) await ready(tag);

@@ -61,6 +61,7 @@ export class Reader {
     await until("the first answer", () =>
       this.page.evaluate(() => Boolean(document.querySelector("kv-capacity")?.plan)),
     );
+    await this.page.evaluate(() => document.querySelector("kv-capacity").ready);
   }
 
   /** The middle of something, scrolled into view. */

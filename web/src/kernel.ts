@@ -37,7 +37,7 @@ const SHARED = Symbol.for("kv-capacity.kernel.1");
 const PLAIN = Symbol.for("kv-capacity.nowasm.1");
 const holder = globalThis as { [SHARED]?: Shared; [PLAIN]?: () => Promise<WasmInstance> };
 holder[SHARED] ??= {};
-const shared = holder[SHARED] as Shared;
+const shared = holder[SHARED];
 
 /**
  * Compiles a kernel. WebKit compiles what a policy forbids and refuses only to instantiate it, of which the small runtime

@@ -54,6 +54,8 @@ interface Figure {
   unit: HTMLElement;
   small: HTMLElement;
   box: HTMLElement;
+  /** What is shown, in full; null where there is nothing to show. */
+  bytes: number | null;
 }
 
 /** Sets a control only where it differs: to set it costs more than to look. */
@@ -113,7 +115,7 @@ export class KvCapacity extends Base {
   #woe: unknown;
   #furtherStyles: string[] = [];
 
-  /** Resolves once the first answer is shown. */
+  /** Resolves once the first answer is shown whole and every control has its choices. */
   readonly ready: Promise<void> = new Promise((resolve) => {
     this.#announceReady = resolve;
   });
@@ -128,8 +130,7 @@ export class KvCapacity extends Base {
   #figures!: Record<"token" | "sequence" | "room" | "count", Figure>;
   #bar!: HTMLElement;
   #barWidth = 0;
-  #cuts!: SVGPathElement;
-  #cutsPicture!: SVGSVGElement;
+  #cuts: SVGPathElement | undefined;
   #legend!: HTMLElement;
   #sentence!: HTMLElement;
   #details!: HTMLDetailsElement;
@@ -292,7 +293,7 @@ export class KvCapacity extends Base {
     this.#readModels();
     if (document.readyState === "loading") {
       // What stands inside the tag is yet to come.
-      document.addEventListener("DOMContentLoaded", () => this.#readModels(), { once: true });
+      document.addEventListener("DOMContentLoaded", () => this.#readModels());
     }
     this.#readLink();
     if (this.#kernel) this.#queue();
@@ -320,23 +321,26 @@ export class KvCapacity extends Base {
     if (this.#root && this.#built) adopt(this.#root, base, css, ...this.#furtherStyles);
   }
 
-  #start = (kernel: Kernel): void => {
+  #start = async (kernel: Kernel): Promise<void> => {
     if (this.#kernel) return;
     this.#kernel = kernel;
+    await this.#reading;
+    await this.#update();
+    this.#base.className = "kv";
+    // What else there is can wait for a frame with the figures, and holds its place until then.
+    setTimeout(this.#complete);
+  };
+
+  /** Draws what the first answer left out. */
+  #complete = (): void => {
     try {
-      this.#catalogue = kernel.catalogue();
+      this.#catalogue ??= (this.#kernel as Kernel).catalogue();
+      this.#offer();
+      this.#draw(true);
+      this.#announceReady();
     } catch (error) {
       this.#fail(error);
-      return;
     }
-    this.#offer();
-    const shown = () => {
-      this.#base.className = "kv";
-      this.#announceReady();
-    };
-    const later = this.#reading ? this.#reading.then(() => this.#update()) : this.#update();
-    if (later) later.then(shown);
-    else shown();
   };
 
   #fail = (error: unknown): void => {
@@ -389,11 +393,9 @@ export class KvCapacity extends Base {
       const { field } = answer.error;
       if (field === "model" && document.readyState === "loading") {
         // Its author may still name the model, further down in the page.
-        return new Promise((resolve) => {
-          const again = () => this.#update(settled);
-          const read = () => resolve(this.#reading ? this.#reading.then(again) : again());
-          document.addEventListener("DOMContentLoaded", read, { once: true });
-        });
+        return new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve))
+          .then(() => this.#reading)
+          .then(() => this.#update(settled));
       }
       if (!this.#attached && !this.#lacking && !(byReader && this.#speech.has(`error.${field}`))) {
         return this.#more().then(() => this.#update(settled, byReader), this.#lack);
@@ -411,8 +413,13 @@ export class KvCapacity extends Base {
       if (answer.engine !== "textbook" && !this.#attached && !this.#lacking) this.#more().catch(this.#lack);
       if (settled) this.#settled = answer;
     }
-    // While a hand drags, each part is drawn in a frame that has room for it.
-    const now = settled || failed || this.#failure;
+    if (this.#catalogue) this.#draw(settled || failed || this.#failure);
+    else this.#parts[0]?.();
+    return undefined;
+  }
+
+  /** Draws an answer or a refusal; while a hand drags, each part in a frame that has room for it. */
+  #draw(now: unknown): void {
     if (now) {
       this.#showProblem();
       this.#showControls();
@@ -421,7 +428,6 @@ export class KvCapacity extends Base {
       if (now) draw();
       else soon(draw, !i);
     });
-    return undefined;
   }
 
   /** A reader changed something; `settled` once the hand is off. */
@@ -603,7 +609,7 @@ export class KvCapacity extends Base {
         type: "range",
         id: key,
         part: "slider",
-        step: "1",
+        value: "0",
         autocomplete: "off",
         "aria-label": word(key),
       });
@@ -639,7 +645,6 @@ export class KvCapacity extends Base {
     this.#gpus.range.min = "1";
     this.#gpus.range.max = String(MOST_GPUS_ON_SLIDER);
     this.#context = dial("context");
-    this.#context.range.min = "0";
     const pair = (of: Dial) => h("div", { class: "pair" }, of.range, of.exact);
     this.#problem = h("p", { class: "problem", id: "problem", part: "problem" });
 
@@ -649,7 +654,7 @@ export class KvCapacity extends Base {
       const small = h("span", { class: "small" });
       const box = h("span", { class: "value", part: "value" }, value, unit);
       return [
-        { value, unit, small, box },
+        { value, unit, small, box, bytes: null },
         h("div", { class: `figure ${key}`, part: "figure" }, h("dt", {}, word(name)), h("dd", {}, box, small)),
       ];
     };
@@ -660,12 +665,6 @@ export class KvCapacity extends Base {
     this.#figures = { token, sequence, room, count };
 
     this.#bar = h("div", { class: "bar", part: "bar", "aria-hidden": "true" });
-    this.#cutsPicture = document.createElementNS(SVG, "svg");
-    this.#cutsPicture.setAttribute("viewBox", `0 0 ${CUTS_WIDTH} 1`);
-    this.#cutsPicture.setAttribute("preserveAspectRatio", "none");
-    this.#cuts = document.createElementNS(SVG, "path");
-    this.#cuts.setAttribute("vector-effect", "non-scaling-stroke");
-    this.#cutsPicture.append(this.#cuts);
     new ResizeObserver(([entry]) => {
       this.#barWidth = entry?.contentRect.width ?? 0;
       this.#showCuts();
@@ -905,8 +904,8 @@ export class KvCapacity extends Base {
     return reading ? this.#speech.reading(reading) : this.#speech.text("none");
   }
 
-  #bytes(count: number | null): string {
-    return count === null ? "" : this.#speech.text("of.bytes", { v: this.#speech.number(count), n: count });
+  #bytes(count: number | null): string | null {
+    return count === null ? null : this.#speech.text("of.bytes", { v: this.#speech.number(count), n: count });
   }
 
   /** What an answer changes, the figures first. */
@@ -939,19 +938,17 @@ export class KvCapacity extends Base {
     }
     say(this.#problem, text);
     // Figures of another question are no answer to this one.
-    this.#result.classList.toggle("stale", text !== "");
-    this.#result.inert = text !== "";
+    this.#result.inert = this.#result.classList.toggle("stale", text !== "");
   }
 
   #showFigures(plan: Answer): void {
     const speech = this.#speech;
     const { token, sequence, room, count } = this.#figures;
     const put = (figure: Figure, name: string, bytes: number | null) => {
-      const reading = plan.readings[name];
-      const known = reading !== undefined && bytes !== null;
-      say(figure.value, known ? speech.digits(reading) : speech.text("none"));
-      say(figure.unit, known ? speech.unit(reading) : "");
-      mark(figure.box, "title", known ? this.#bytes(bytes) : null);
+      const reading = bytes === null ? undefined : plan.readings[name];
+      say(figure.value, reading ? speech.digits(reading) : speech.text("none"));
+      say(figure.unit, reading ? speech.unit(reading) : "");
+      figure.bytes = bytes;
     };
     put(token, "kv_bytes_per_token", plan.kv_bytes_per_token);
     put(sequence, "kv_bytes_per_sequence", plan.kv_bytes_per_sequence);
@@ -965,6 +962,7 @@ export class KvCapacity extends Base {
   #showFactors(plan: Answer): void {
     const speech = this.#speech;
     const { token, sequence, room, count } = this.#figures;
+    for (const { box, bytes } of [token, sequence, room]) mark(box, "title", this.#bytes(bytes));
     // Which layers grow, and with how many heads, is what the kernel multiplied.
     const factors = plan.derivation.filter((step) => step.name === "kv_bytes_per_token").flatMap((step) => step.terms);
     const of = (name: string) => factors.filter((term) => term.of === name).map((term) => term.value);
@@ -1011,13 +1009,13 @@ export class KvCapacity extends Base {
     if (short) kinds.push("missing");
     const drawn = [...this.#legend.children].map((item) => (item as HTMLElement).dataset.kind);
     if (kinds.join() !== drawn.join()) {
-      this.#cuts.removeAttribute("d");
+      const cuts = this.#drawnCuts();
       this.#bar.replaceChildren(
         ...segments.map((one) =>
           h(
             "div",
             { class: `segment ${one.kind}`, part: `segment ${one.kind}` },
-            ...(one.kind === "cache" ? [this.#cutsPicture] : []),
+            ...(one.kind === "cache" ? [cuts] : []),
           ),
         ),
         ...(short ? [h("div", { class: "end" })] : []),
@@ -1049,6 +1047,17 @@ export class KvCapacity extends Base {
     }
   }
 
+  /** The picture of the cuts, empty, in a bar that may be new. */
+  #drawnCuts(): Element {
+    const picture = document.createElementNS(SVG, "svg");
+    mark(picture, "viewBox", `0 0 ${CUTS_WIDTH} 1`);
+    mark(picture, "preserveAspectRatio", "none");
+    this.#cuts = document.createElementNS(SVG, "path");
+    mark(this.#cuts, "vector-effect", "non-scaling-stroke");
+    picture.append(this.#cuts);
+    return picture;
+  }
+
   /** Cuts the cache into the conversations that fit, as long as they are wide enough to be seen. */
   #showCuts(): void {
     const memory = this.#plan?.memory;
@@ -1056,7 +1065,7 @@ export class KvCapacity extends Base {
     const wide = (memory?.sequence_share ?? 0) * this.#barWidth >= THINNEST_CONVERSATION;
     let path = "";
     for (let i = 1; wide && i < count; i++) path += `M${((CUTS_WIDTH * i) / count).toFixed(2)} 0v1`;
-    mark(this.#cuts, "d", path);
+    if (this.#cuts) mark(this.#cuts, "d", path);
   }
 
   #showLegend(index: number, key: string, values: Values, reading: Answer["readings"][string], bytes: number): void {

@@ -83,7 +83,8 @@ const PLAY = /paging|quiz|interview/;
 export function provideLesson(load: (part: LessonPart) => Promise<unknown>): void {
   if (page[KIT] || !globalThis.customElements) return;
   page[KIT] = kit;
-  keepSpace();
+  // In time for the next frame, and not before the first answer.
+  requestAnimationFrame(keepSpace);
   const loading: Partial<Record<LessonPart, Promise<unknown>>> = {};
   const near = new IntersectionObserver(
     (entries) => {

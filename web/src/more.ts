@@ -89,7 +89,7 @@ export function loadMore(): Promise<More> {
       throw error instanceof KernelError ? error : new KernelError("network", String(error));
     }
     const more = page[MORE];
-    if (!more) throw new KernelError("network", "the second script did not arrive");
+    if (!more) throw new KernelError("network", "no second script");
     return more;
   })().finally(() => {
     loading = undefined;

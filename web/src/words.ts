@@ -152,8 +152,9 @@ export class Speech {
   }
 
   /** A message as plain text. */
-  text(key: string, values: Values = {}): string {
-    return this.#fill(this.#template(key).replace(/<\/?b>/g, ""), values);
+  text(key: string, values?: Values): string {
+    const template = this.#template(key);
+    return values ? this.#fill(template.replace(/<\/?b>/g, ""), values) : template;
   }
 
   /** A message with its stresses. */
