@@ -20,6 +20,14 @@ target_link_options(kernel_wasm PRIVATE ${kernel_link_options} --no-entry -sMALL
                     # Another half a percent off after brotli.
                     -sBINARYEN_EXTRA_PASSES=--flatten,--rereloop,-Oz,-Oz,--reorder-functions)
 set_target_properties(kernel_wasm PROPERTIES OUTPUT_NAME kernel SUFFIX .wasm)
+# Binaryen finds a little more in what it reads anew: 120 bytes after brotli, and 11 functions fewer, each of which a browser
+# compiles when it is first called.
+execute_process(COMMAND "${EMSCRIPTEN_ROOT_PATH}/em-config" BINARYEN_ROOT
+                OUTPUT_VARIABLE binaryen_root OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+add_custom_command(TARGET kernel_wasm POST_BUILD COMMAND
+  "${binaryen_root}/bin/wasm-opt" --enable-bulk-memory --enable-sign-ext --enable-mutable-globals
+  --enable-nontrapping-float-to-int --gufa -Oz --always-inline-max-function-size=5 --reorder-functions
+  $<TARGET_FILE:kernel_wasm> -o $<TARGET_FILE:kernel_wasm> VERBATIM)
 configure_file(cpp/bindings/kernel.mjs ${CMAKE_BINARY_DIR}/kernel.mjs COPYONLY)
 
 # EMBIND_AOT is off: for functions of strings it saves nothing (measured: 40 bytes more).

@@ -4,7 +4,10 @@
  */
 export function watchMemories(memories) {
   const note = ({ exports }) => {
-    for (const one of Object.values(exports)) if (one instanceof WebAssembly.Memory) memories.push(one);
+    const all = Object.values(exports);
+    // What unpacks a kernel has a memory too, and one function.
+    if (all.filter((one) => typeof one === "function").length < 2) return;
+    for (const one of all) if (one instanceof WebAssembly.Memory) memories.push(one);
   };
   const { Instance, instantiate } = WebAssembly;
   WebAssembly.Instance = class extends Instance {
