@@ -107,28 +107,24 @@ type Job = () => void;
 /** What waits to be drawn, each once and in the order in which it was asked for. */
 const urgent = new Set<Job>();
 const others = new Set<Job>();
-/** How long a frame may draw, in milliseconds: less after one that came late, and then little by little more. */
+/** How long a frame may draw, in milliseconds: less after one that took long, and then little by little more. */
 const MOST = 4;
 /** Below this a frame in which the handle was moved draws nothing else. */
 const LITTLE = 1;
+/** How long a frame may take, with all that the browser makes of it: screens have up to 60 of them a second. */
+const ENOUGH = 13;
 let room = MOST;
-/** How long after the one before it a frame is late. A frame that drew nothing shows how often this screen has one. */
-let late = 25;
-/** When a frame drew last, where this one was asked for then; 0 where none is. */
-let last = 0;
-const NEVER = 1e15;
 let turn = 0;
+let asked = false;
 /** Whether a hand has moved since the last frame, and whether that one drew nothing else. */
 let moved = false;
 let skipped = false;
 
-const draw: FrameRequestCallback = (time) => {
-  if (skipped) late = 1.5 * (time - last);
-  room = time - last > late ? room / 4 : Math.min(MOST, room + 0.01);
-  last = urgent.size + others.size && time;
-  if (last) requestAnimationFrame(draw);
+const draw = (): void => {
+  const start = performance.now();
+  asked = urgent.size + others.size > 0;
+  if (asked) requestAnimationFrame(draw);
   skipped = room < LITTLE && moved && !skipped;
-  const end = performance.now() + room;
   if (!skipped) {
     do {
       // Two that are urgent, then one of the others.
@@ -136,7 +132,11 @@ const draw: FrameRequestCallback = (time) => {
       const [job] = from;
       if (job) from.delete(job);
       job?.();
-    } while (urgent.size + others.size && performance.now() < end);
+    } while (urgent.size + others.size && performance.now() < start + room);
+    // By then the frame is painted.
+    setTimeout(() => {
+      room = performance.now() - start > ENOUGH ? room * 0.7 : Math.min(MOST, room + 0.2);
+    });
   }
   moved = false;
 };
@@ -145,6 +145,6 @@ const draw: FrameRequestCallback = (time) => {
 export function soon(job: Job, first?: boolean): void {
   (first ? urgent : others).add(job);
   if (first) moved = true;
-  if (!last) requestAnimationFrame(draw);
-  last ||= NEVER;
+  if (!asked) requestAnimationFrame(draw);
+  asked = true;
 }
