@@ -1,5 +1,5 @@
-// npm run check: everything that can be found wrong without running the program. With --fix (npm run format) it
-// formats instead. Each check is a name and a function that returns what it found wrong, as text; "" is well.
+// Everything that can be found wrong without running the program: the first part of npm run check. With --fix (npm run
+// format) it formats instead. Each check is a name and a function that returns what it found wrong, as text; "" is well.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";

@@ -4,7 +4,8 @@
 //
 // To add a suite, add it to the list below. `command` is run in the project's folder; `count` reads how many tests
 // passed and failed from what it printed; one that fails without having counted a failure counts as one. `needs` names
-// the suite without which it makes no sense to run it. `quiet` keeps the output of a suite that passes to itself.
+// the suite without which it makes no sense to run it. `quiet` keeps the output of a suite that passes to itself. One that
+// is `named` runs only when it is.
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -37,10 +38,16 @@ const byDoctest = (output) => ({
 /** A command that is one test: it passes or it does not. */
 const asOne = (_output, status) => ({ passed: status === 0 ? 1 : 0, failed: status === 0 ? 0 : 1 });
 
-/** The tests of a folder, `together` files at a time: a browser leaves a processor free while it waits for itself. */
-const nodeTests = (folder, together = 1) => {
+/** Tests of what README and the package say, against the build. */
+const CLAIMS = ["figures", "readme", "package", "build", "budgets", "reproducible"].map((name) => `${name}.test.mjs`);
+
+/**
+ * The tests of a folder, `together` files at a time: a browser leaves a processor free while it waits for itself. `which`
+ * says by its name whether a file is among them.
+ */
+const nodeTests = (folder, together = 1, which = () => true) => {
   const files = existsSync(join(projectFolder, folder))
-    ? readdirSync(join(projectFolder, folder)).filter((name) => name.endsWith(".test.mjs"))
+    ? readdirSync(join(projectFolder, folder)).filter((name) => name.endsWith(".test.mjs") && which(name))
     : [];
   return [
     "node",
@@ -72,9 +79,21 @@ const suites = [
   },
   // After "native" and "fuzz", whose compilers' answers it compares.
   { name: "oracle", command: nodeTests("tests/oracle"), count: byNode, needs: "build" },
-  { name: "web", command: nodeTests("tests/web", 2), count: byNode, needs: "build" },
+  {
+    name: "claims",
+    command: nodeTests("tests/web", 2, (name) => CLAIMS.includes(name)),
+    count: byNode,
+    needs: "build",
+  },
+  {
+    name: "web",
+    command: nodeTests("tests/web", 2, (name) => !CLAIMS.includes(name)),
+    count: byNode,
+    needs: "build",
+  },
   // Some hosts take minutes to install and build: all of them when they are asked for, and where time is nobody's.
   { name: "hosts", command: nodeTests("tests/hosts"), count: byNode, needs: "build" },
+  { name: "reproducible", command: ["node", "tests/reproducible.mjs"], count: asOne, named: true },
 ];
 
 /** No suite takes this long unless it hangs. */
@@ -201,7 +220,7 @@ await runMain(async () => {
   await setup("test");
   const total = { passed: 0, failed: 0, skipped: 0 };
   const broken = new Set();
-  for (const suite of suites.filter(({ name }) => names.length === 0 || names.includes(name))) {
+  for (const suite of suites.filter(({ name, named }) => (names.length === 0 ? !named : names.includes(name)))) {
     if (broken.has(suite.needs)) console.log(`\n== ${suite.name}: not run, since "${suite.needs}" failed`);
     const result = broken.has(suite.needs) ? { passed: 0, failed: 1, skipped: 0 } : await runTwiceAtMost(suite);
     if (result.failed > 0) broken.add(suite.name);
