@@ -14,7 +14,8 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { Failure, runMain, say } from "../cpp/toolchain/terminal.mjs";
-import { build, buildPreset } from "../web/build.mjs";
+import { buildPreset } from "../web/build.mjs";
+import { buildOnce, wholeOption } from "./command.mjs";
 import { gguf, safetensors } from "./fuzz/seeds.mjs";
 
 const folder = join(projectFolder, "build/fuzz");
@@ -141,12 +142,6 @@ const scripted = ["bindings", "links"];
 const driveScript = (door, seconds, seed = Date.now() % 1e9) =>
   run(process.execPath, [join(projectFolder, "tests/fuzz/javascript.mjs"), door, String(seconds), String(seed)]);
 
-function wholeOption(name, text, least) {
-  if (!/^\d{1,9}$/.test(text) || Number(text) < least)
-    throw new Failure(`--${name} takes a whole number from ${least}, not "${text}".`);
-  return Number(text);
-}
-
 await runMain(async () => {
   const { values, positionals } = parseArgs({
     options: { seconds: { type: "string", default: "60" }, seed: { type: "string" } },
@@ -160,7 +155,7 @@ await runMain(async () => {
   if (unknown) throw new Failure(`There is no door "${unknown}". There are: ${known.join(", ")}`);
   await setup("check");
   buildPreset("fuzz");
-  if (!existsSync(join(projectFolder, "web/dist/kv-capacity.mjs"))) await build();
+  await buildOnce();
   let failed = 0;
   const waiting = [...doors];
   const worker = async () => {

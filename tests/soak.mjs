@@ -12,13 +12,13 @@
 //
 // tests/web/soak.test.mjs does the same for a short while.
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseArgs } from "node:util";
 import { projectFolder, setup } from "../cpp/toolchain/setup.mjs";
 import { Failure, runMain, say } from "../cpp/toolchain/terminal.mjs";
-import { build } from "../web/build.mjs";
+import { buildOnce, wholeOption } from "./command.mjs";
 import { gguf } from "./fuzz/seeds.mjs";
 import { WATCH } from "./web/memories.mjs";
 import { serve } from "./web/site.mjs";
@@ -233,14 +233,9 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
       },
       allowPositionals: true,
     });
-    const sizes = Object.fromEntries(
-      Object.entries(values).map(([name, text]) => {
-        if (!/^[1-9]\d{1,8}$/.test(text)) throw new Failure(`--${name} takes a whole number from 10, not "${text}".`);
-        return [name, Number(text)];
-      }),
-    );
+    const sizes = Object.fromEntries(Object.entries(values).map(([name, text]) => [name, wholeOption(name, text, 10)]));
     await setup("test");
-    if (!existsSync(join(projectFolder, "web/dist/kv-capacity.js"))) await build();
+    await buildOnce();
     const { browsers } = await import("./web/browsers.mjs");
     const names = positionals.length > 0 ? positionals : Object.keys(browsers);
     const unknown = names.find((name) => !(name in browsers));
