@@ -1,6 +1,6 @@
 // Which lines and branches of cpp/ the doctest programs run, by clang's own counting.
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join, relative } from "node:path";
 import { projectFolder } from "../../cpp/toolchain/setup.mjs";
 import { Failure, say } from "../../cpp/toolchain/terminal.mjs";
@@ -103,10 +103,14 @@ export function measureCpp() {
     branches.missed += untaken.length;
     report.push({ file, missed, untaken });
   }
+  const sources = readdirSync(join(projectFolder, "cpp"), { recursive: true })
+    .filter((name) => name.endsWith(".cpp"))
+    .map((name) => join("cpp", name));
+  const alone = lines.strays(sources);
   const stale = lines.stale();
   const { run, missed, excused } = lines.total;
   const share = 100 - (100 * branches.missed) / branches.all;
   say(`cpp/: ${missed} of ${run + missed + excused} lines not run and not excused, ${excused} excused.`);
   say(`cpp/: ${share.toFixed(2)} % of ${branches.all} branches taken (at least ${BRANCHES}).`);
-  return { report, checks: [missed === 0, share >= BRANCHES, stale.length === 0] };
+  return { report, checks: [missed === 0, share >= BRANCHES, alone.length === 0, stale.length === 0] };
 }

@@ -1,13 +1,15 @@
 // Lines that no test runs, as they stand in the file, each with the reason: tests/coverage.json. A reason in place of the
-// lines excuses a whole file.
+// lines excuses a whole file, also one that is in nothing that is counted.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { projectFolder } from "../../cpp/toolchain/setup.mjs";
 import { say } from "../../cpp/toolchain/terminal.mjs";
 
+const excuses = (part) => JSON.parse(readFileSync(join(projectFolder, "tests/coverage.json"), "utf8"))[part];
+
 /** Counts the lines of one part, with its excuses. */
-export function lineCount(part) {
-  const listed = JSON.parse(readFileSync(join(projectFolder, "tests/coverage.json"), "utf8"))[part];
+export function lineCount(part, listed = excuses(part)) {
+  const counted = new Set();
   const used = new Set();
   const total = { run: 0, missed: 0, excused: 0 };
   const excused = (file, text) => {
@@ -20,6 +22,7 @@ export function lineCount(part) {
     total,
     /** Adds a file's lines (whether each was run, by its number from 1) to `total`; those that nothing excuses. */
     add(file, lines, texts) {
+      counted.add(file);
       const unrun = [...lines.keys()]
         .filter((line) => !lines.get(line))
         .sort((one, other) => one - other)
@@ -30,6 +33,12 @@ export function lineCount(part) {
       total.excused += unrun.length - missed.length;
       for (const { line, text } of missed) say(`${file}:${line} is not run: ${text}`);
       return missed;
+    },
+    /** Those of `files` of which nothing could be counted, since they are in nothing that was run. */
+    strays(files) {
+      const strays = files.filter((file) => !counted.has(file) && !excused(file));
+      for (const file of strays) say(`${file} is in nothing that is counted`);
+      return strays;
     },
     /** Excuses that nothing needed. */
     stale() {

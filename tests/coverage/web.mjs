@@ -45,14 +45,13 @@ function countsOf(folder, counts) {
   return [...all.values()];
 }
 
-/** Sources with more than types and imports that no script took in, of which nothing could be counted. */
-async function strays(copy, known) {
+/** The sources with more than types and imports. */
+async function sourcesOf(copy) {
   // Once the packages are installed.
   const { transformSync } = await import("esbuild");
   return readdirSync(join(copy, "web/src"), { recursive: true })
     .filter((name) => /(?<!\.d)\.ts$/.test(name))
     .map((name) => join("web/src", name))
-    .filter((file) => !known.includes(file))
     .filter((file) => {
       const { code } = transformSync(readFileSync(join(copy, file), "utf8"), { loader: "ts" });
       return /\w/.test(code.replace(/^(import ".*"|(import|export) .* from ".*");$/gm, ""));
@@ -67,11 +66,7 @@ async function tally(copy, counts) {
   for (const [file, { texts, lines }] of linesOf(countsOf(copy, counts), textOf)) {
     report.push({ file, lines: lines.size, missed: count.add(file, lines, texts) });
   }
-  const alone = await strays(
-    copy,
-    report.map(({ file }) => file),
-  );
-  for (const file of alone) say(`${file} is in no script`);
+  const alone = count.strays(await sourcesOf(copy));
   const stale = count.stale();
   const { run, missed, excused } = count.total;
   const share = (100 * run) / (run + missed);

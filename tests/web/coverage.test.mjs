@@ -1,10 +1,11 @@
-// What `npm run coverage` says of web/src: from what V8 counted in a built script to the lines of its sources.
+// What `npm run coverage` says: from what V8 counted in a built script to the lines of its sources, and what is excused.
 import assert from "node:assert/strict";
 import { Session } from "node:inspector/promises";
 import { describe, it } from "node:test";
 import { Script } from "node:vm";
 import { build } from "esbuild";
 import { READABLE } from "../../web/build.mjs";
+import { lineCount } from "../coverage/lines.mjs";
 import { linesOf, placesOf, ranIn } from "../coverage/mapping.mjs";
 
 /** What is run of it stands at the end of each line. */
@@ -99,5 +100,35 @@ describe("what is run of a source", () => {
     assert.equal(lines(script(1, 0)), false);
     assert.equal(lines(script(1, 0), script(0, 1), script(0, 0)), true);
     assert.deepEqual(placesOf("code();"), []);
+  });
+});
+
+describe("what is excused", () => {
+  const listed = { "whole.cpp": "A reason.", "part.cpp": { "rare();": "A reason." } };
+  const texts = ["often();", "rare();", "never();"];
+  const ran = new Map([
+    [1, true],
+    [2, false],
+    [3, false],
+  ]);
+
+  it("is a line as it stands; any other that is not run is told", () => {
+    const count = lineCount("", listed);
+    assert.deepEqual(count.add("part.cpp", ran, texts), [{ line: 3, text: "never();" }]);
+    assert.deepEqual(count.total, { run: 1, missed: 1, excused: 1 });
+    assert.deepEqual(count.stale(), ["whole.cpp"]);
+  });
+
+  it("is a source that nothing was counted of, if it is listed as a whole", () => {
+    const count = lineCount("", listed);
+    count.add("counted.cpp", ran, texts);
+    assert.deepEqual(count.strays(["counted.cpp", "whole.cpp", "part.cpp", "stray.cpp"]), ["part.cpp", "stray.cpp"]);
+    assert.deepEqual(count.stale(), ["part.cpp: rare();"]);
+  });
+
+  it("does not stay when it is gone", () => {
+    const count = lineCount("", listed);
+    count.strays([]);
+    assert.deepEqual(count.stale(), ["whole.cpp", "part.cpp: rare();"]);
   });
 });
