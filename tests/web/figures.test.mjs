@@ -37,6 +37,26 @@ const superscript = (power) =>
     .map((one, digit) => [String(digit), one])
     .reduce((text, [digit, one]) => text.replaceAll(digit, one), String(power));
 
+const inWords = (number) => ["none", "one", "two", "three", "four", "five", "six"][number];
+
+/** How many changes of the arithmetic are explained that nobody noticed. */
+const explained = () =>
+  Object.values(JSON.parse(read("tests/mutation.json")))
+    .flatMap((lines) => Object.values(lines))
+    .reduce((sum, changes) => sum + Object.keys(changes).length, 0);
+
+/** How much of something tests/soak.mjs lets a page grow, as it is written there. */
+const allowance = (what) =>
+  read("tests/soak.mjs")
+    .match(new RegExp(`compare\\("${what}", .*, ([\\d_]+)\\);`))[1]
+    .replaceAll("_", "");
+
+/** How many lines of files that are counted are excused. */
+const excusedLines = (part) =>
+  Object.values(JSON.parse(read("tests/coverage.json"))[part])
+    .filter((reasons) => typeof reasons !== "string")
+    .reduce((sum, reasons) => sum + Object.keys(reasons).length, 0);
+
 const README = [
   [/8,192 tokens, (\d+) conversations/, () => `${kernel.plan({ model: "llama-3.1-8b" }).sequences}`],
   [/golden values of (\d+) checked models/, () => `${table("tests/data/golden.tsv")}`],
@@ -46,6 +66,23 @@ const README = [
     /on ([\d,]+) random requests/,
     () => grouped(Number(read("tests/oracle/compare.mjs").match(/count: \{ type: "string", default: "(\d+)"/)[1])),
   ],
+  [/minutes and fails below (\d+) %/, () => `${constant("tests/mutation.mjs", "KILLED")}`],
+  // A run fails where what survives is not what is explained.
+  [
+    /: (\d+) % were noticed/,
+    () => {
+      const [, all] = flat("README.md").match(/some ([\d,]+) changes in one build/);
+      return `${Math.floor(100 - (100 * explained()) / Number(all.replace(",", "")))}`;
+    },
+  ],
+  [/cases that take longer than (\w+) second/, () => inWords(constant("tests/mutation.mjs", "PATIENCE"))],
+  [/elements taken out at most (\w+) may/, () => inWords(constant("tests/soak.mjs", "FEW"))],
+  [/where (\d+) MB, \d+ and \d+ more are let pass/, () => `${allowance("heap") / 1e6}`],
+  [/where \d+ MB, (\d+) and \d+ more are let pass/, () => allowance("listeners")],
+  [/where \d+ MB, \d+ and (\d+) more are let pass/, () => allowance("nodes of the engine")],
+  [/\): every line but (\w+), and/, () => inWords(excusedLines("cpp"))],
+  [/every line but \w+, and (\d+) of each hundred branches/, () => `${constant("tests/coverage/cpp.mjs", "BRANCHES")}`],
+  [/as the sources are written: (\d+) of each hundred/, () => `${constant("tests/coverage/web.mjs", "LINES")}`],
   [/no more than (\d+) growths in a row/, () => `${constant("web/src/embed.ts", "MOST_GROWTHS")}`],
   [/with Node (\d+), CMake and/, () => JSON.parse(read("package.json")).engines.node.match(/^>=(\d+)$/)[1]],
   [
