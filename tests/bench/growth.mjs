@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { projectFolder } from "../../cpp/toolchain/setup.mjs";
 import { Failure } from "../../cpp/toolchain/terminal.mjs";
 import { bareKernel } from "./kernel.mjs";
-import { growthExponent, median, ROUNDS } from "./statistics.mjs";
+import { excess, growthExponent, median, ROUNDS } from "./statistics.mjs";
 
 const POINTS = 500;
 
@@ -66,18 +66,26 @@ function grid(plan) {
   };
 }
 
-/** Runs of ever another shape, so that none can be joined with another. */
-const layers = (count) =>
-  Array.from({ length: count }, (_, i) => ({
-    count: 1,
-    kind: i % 2 ? "full" : "window",
-    kv_heads: 1 + (i % 64),
-    key_width: 64 + i,
-    value_width: 64,
-    ...(i % 2 ? {} : { window: 1024 + i }),
-  }));
+/** Runs of so many shapes, one after another, so that none can be joined with the next. */
+const layers = (count, shapes) =>
+  Array.from({ length: count }, (_, run) => {
+    const i = run % shapes;
+    return {
+      count: 1,
+      kind: i % 2 ? "full" : "window",
+      kv_heads: 1 + (i % 64),
+      key_width: 64 + i,
+      value_width: 64,
+      ...(i % 2 ? {} : { window: 1024 + i }),
+    };
+  });
 
-const model = (runs) => ({ name: "made up", parameters: 8e9, max_context: 2 ** 31, layers: layers(runs) });
+const model = (runs, shapes = runs) => ({
+  name: "made up",
+  parameters: 8e9,
+  max_context: 2 ** 31,
+  layers: layers(runs, shapes),
+});
 const powers = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => 10 ** (from + i));
 
 /** Holds what is asked of it. Where one sequence is too long, the longest that is not is searched for, which takes longer. */
@@ -97,6 +105,25 @@ const series = [
     most: 1,
     request: (runs) => ({ model: model(runs), gpu: { memory_bytes: 2e10 }, context: 10 ** 6 }),
   },
+  ...["sglang", "llama.cpp", "tensorrt-llm"].map((engine) => ({
+    name: `runs of layers, ${engine}`,
+    sizes: powers(1, 4),
+    most: 1,
+    request: (runs) => ({ model: model(runs), gpu: ROOMY, engine }),
+  })),
+  // It refuses models of more shapes than 64.
+  {
+    name: "runs of layers of 64 shapes, vllm",
+    sizes: powers(2, 4),
+    most: 1,
+    request: (runs) => ({ model: model(runs, 64), gpu: ROOMY, engine: "vllm" }),
+  },
+  {
+    name: "shapes of layers, vllm",
+    sizes: [1, 4, 16, 64],
+    most: 1,
+    request: (shapes) => ({ model: model(shapes), gpu: ROOMY, engine: "vllm" }),
+  },
   ...["textbook", "vllm", "sglang", "llama.cpp", "tensorrt-llm"].flatMap((engine) => [
     {
       name: `context, ${engine}`,
@@ -112,12 +139,12 @@ const series = [
     },
   ]),
   { name: "GPUs", sizes: powers(0, 5), most: 0, request: (gpus) => ({ model: "llama-3.1-70b", gpu: "80gb", gpus }) },
-  {
-    name: "GPUs as copies, vLLM",
+  ...["vllm", "sglang", "llama.cpp", "tensorrt-llm"].map((engine) => ({
+    name: `GPUs as copies, ${engine}`,
     sizes: powers(0, 5),
     most: 0,
-    request: (copies) => ({ model: "llama-3.1-8b", gpu: "h100-sxm-80gb", data_parallel: copies, engine: "vllm" }),
-  },
+    request: (copies) => ({ model: "llama-3.1-8b", gpu: "h100-sxm-80gb", data_parallel: copies, engine }),
+  })),
   {
     name: "GPUs that are too few: the remedy",
     sizes: powers(0, 4),
@@ -150,7 +177,7 @@ function growth(kernel) {
     const points = sizes.map((size, i) => [size, Math.round(median(times[i]))]);
     // What is small is mostly the answer's frame; how it grows shows in the upper half.
     const exponent = growthExponent(most === 0 ? points : points.slice(-2));
-    return { name, most, points, exponent };
+    return { name, most, points, exponent, excess: excess(exponent, most) };
   });
 }
 

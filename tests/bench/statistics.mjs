@@ -22,3 +22,9 @@ export function growthExponent(points) {
   const below = logs.reduce((sum, point) => sum + (point[0] - x) ** 2, 0);
   return above / below;
 }
+
+/** What a measured exponent may be above the true one: as much as a logarithm, or a busy machine, and less than a power. */
+export const TOLERANCE = 0.2;
+
+/** By how much a time grows faster than it should; 0 where it does not. */
+export const excess = (exponent, most) => (exponent > most + TOLERANCE ? exponent - most : 0);
