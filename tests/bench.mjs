@@ -158,8 +158,10 @@ async function showDrag() {
     ["", ...measured.map(({ name, rate, dragging }) => `${name}${dragging ? "" : ", hovered"}, ${rate} ×`)],
     [
       row("input events painted", (one) => one.inputs),
-      row("input to painted frame, median", (one) => fixed(one.median, 1)),
-      row("input to painted frame, 99th percentile", (one) => fixed(one.p99, 1)),
+      row("input to its first figure painted, median", (one) => fixed(one.median, 1)),
+      row("input to its first figure painted, 99th percentile", (one) => fixed(one.p99, 1)),
+      row("input to all of an answer painted, median", (one) => fixed(one.whole.median, 1)),
+      row("input to all of an answer painted, 99th percentile", (one) => fixed(one.whole.p99, 1)),
       row("frames", (one) => one.frames),
       row("frames missed", (one) => one.missed),
       row("long tasks", (one) => one.long_tasks),

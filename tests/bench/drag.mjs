@@ -1,6 +1,7 @@
-// What a hand feels: from an input event to the frame in which its figure is painted, over ten seconds of dragging with
-// all parts of the site's first page open; and the frames that were missed, beside those that the same page misses when
-// nothing is asked, and those of a page with nothing but a slider and its number.
+// What a hand feels: from an input event to the frame in which the first figure of its answer is painted, and to that in
+// which all of it is, over ten seconds of dragging with all parts of the site's first page open; and the frames that were
+// missed, beside those that the same page misses when nothing is asked, and those of a page with nothing but a slider and
+// its number. Elements that are far from the view catch up when they come near, here as for any reader.
 import { Failure } from "../../cpp/toolchain/terminal.mjs";
 import { browsers } from "../web/browsers.mjs";
 import { serve } from "../web/site.mjs";
@@ -10,27 +11,31 @@ import { median, quantile } from "./statistics.mjs";
 const SECONDS = 10;
 const FRAME = 1000 / 60;
 
-/** As little as a slider can ask of a page. */
+/** As little as a slider can ask of a page, with as many stops as the calculator's. */
 const BARE = `<!doctype html><html lang="en"><meta charset="utf-8"><title>…</title>
-  <input type="range" max="34" style="inline-size: 900px"><output></output>
+  <input type="range" max="14" style="inline-size: 900px"><output></output>
   <script>document.querySelector("input").oninput = ({ target }) => { document.querySelector("output").textContent = target.value; };</script></html>`;
 
-/** Opens every part of every element, which loads the second script and the lesson's. */
+/** Opens every part of every element, which loads the second script and the lesson's, and the parts that come with those. */
 async function openAll() {
   for (const element of document.querySelectorAll(":not(:defined)")) {
     element.scrollIntoView();
     await customElements.whenDefined(element.localName);
   }
-  for (const element of document.querySelectorAll("*")) {
-    const closed = () => [...(element.shadowRoot?.querySelectorAll("details:not([open])") ?? [])];
-    if (closed().length > 0) element.scrollIntoView();
-    for (const details of closed()) details.open = true;
+  for (let opened = true; opened; await new Promise((resolve) => setTimeout(resolve, 500))) {
+    opened = false;
+    for (const element of document.querySelectorAll("*")) {
+      for (const details of element.shadowRoot?.querySelectorAll("details:not([open])") ?? []) {
+        element.scrollIntoView();
+        details.open = opened = true;
+      }
+    }
   }
 }
 
-/** Notes frames, and of each input event when the frame with its figure was painted. */
+/** Notes frames, and of each input event when the frames with its first figure and with all of its answer were painted. */
 function watch() {
-  window.seen = { frames: [], latencies: [], tasks: [] };
+  window.seen = { frames: [], latencies: [], wholes: [], tasks: [] };
   new PerformanceObserver((list) => {
     for (const { duration } of list.getEntries()) seen.tasks.push(duration);
   }).observe({ type: "longtask" });
@@ -41,30 +46,37 @@ function watch() {
   requestAnimationFrame(frame);
   const calculator = document.querySelector("kv-capacity");
   let waiting = [];
-  let answered = [];
+  const answered = [];
+  const incomplete = [];
   const answer = () => {
     answered.push(...waiting);
+    incomplete.push(...waiting);
     waiting = [];
   };
+  const { port1, port2 } = new MessageChannel();
+  // A message that is sent within a frame arrives once that is painted.
+  port1.onmessage = ({ data: { times, to } }) => {
+    for (const time of times) seen[to].push(performance.now() - time);
+  };
+  const whole = () => port2.postMessage({ times: incomplete.splice(0), to: "wholes" });
   addEventListener(
     "input",
     (event) => {
       waiting.push(event.timeStamp);
-      if (!calculator) answer();
+      if (calculator) return;
+      answer();
+      whole();
     },
     true,
   );
   calculator?.addEventListener("kv-input", answer);
-  const { port1, port2 } = new MessageChannel();
-  // A message that is sent within a frame arrives once that is painted.
-  port1.onmessage = ({ data }) => {
-    for (const time of data) seen.latencies.push(performance.now() - time);
-  };
+  calculator?.addEventListener("kv-shown", whole);
   const figure = calculator?.shadowRoot.querySelector(".figure.sequence .value") ?? document.querySelector("output");
-  new MutationObserver(() => {
-    port2.postMessage(answered);
-    answered = [];
-  }).observe(figure, { childList: true, characterData: true, subtree: true });
+  new MutationObserver(() => port2.postMessage({ times: answered.splice(0), to: "latencies" })).observe(figure, {
+    childList: true,
+    characterData: true,
+    subtree: true,
+  });
 }
 
 /** Moves the mouse along the slider for ten seconds, with the button down or not. */
@@ -77,21 +89,23 @@ async function drag(page, pressed, { left, right, y }) {
   if (pressed) await mouse.down();
   const start = performance.now();
   for (let i = 0; performance.now() - start < SECONDS * 1000; i++) {
-    await mouse.move(left + (right - left) * Math.abs((((i * 3) % 200) - 100) / 100), y);
+    // Every move lands on another stop.
+    await mouse.move(left + (right - left) * Math.abs((((i * 7) % 200) - 100) / 100), y);
   }
   if (pressed) await mouse.up();
-  const { frames, latencies, tasks, layout } = await page.evaluate(() => ({
+  const { frames, latencies, wholes, tasks, layout } = await page.evaluate(() => ({
     ...seen,
     layout: shifts.reduce((sum, one) => sum + one, 0),
   }));
   const gaps = frames.slice(1).map((time, i) => time - frames[i]);
   const missed = gaps.reduce((sum, gap) => sum + Math.max(0, Math.round(gap / FRAME) - 1), 0);
-  if (pressed && latencies.length < 20)
-    throw new Failure(`The drag gave ${latencies.length} answers; too few to tell.`);
+  if (pressed && Math.min(latencies.length, wholes.length) < 20)
+    throw new Failure(`The drag gave ${latencies.length} answers, ${wholes.length} of them whole; too few to tell.`);
+  const of = (times) => (pressed ? { median: median(times), p99: quantile(times, 0.99) } : { median: null, p99: null });
   return {
     inputs: latencies.length,
-    median: latencies.length ? median(latencies) : null,
-    p99: latencies.length ? quantile(latencies, 0.99) : null,
+    ...of(latencies),
+    whole: of(wholes),
     frames: frames.length,
     missed,
     long_tasks: tasks.length,
