@@ -114,10 +114,11 @@ const styleText = (esbuild) => ({
   setup(build) {
     build.onLoad({ filter: /\.css$/ }, ({ path }) => {
       const { code } = esbuild.transformSync(readFileSync(path, "utf8"), { loader: "css", minify: true });
-      // What esbuild leaves: the space before a property's own value, and quotes within :host().
+      // What esbuild leaves: spaces around the values of properties of one's own, and quotes within :host().
       const small = code
         .trim()
         .replace(/(--[\w-]+): /g, "$1:")
+        .replace(/(var\(--[\w-]+), /g, "$1,")
         .replace(/\[(\w+)="([a-z]\w*)"\]/g, "[$1=$2]");
       return { contents: small, loader: "text" };
     });

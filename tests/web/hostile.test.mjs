@@ -8,7 +8,7 @@ import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 import { browsers } from "./browsers.mjs";
 import { WATCH } from "./memories.mjs";
-import { passes, Reader, until, wait } from "./reader.mjs";
+import { passes, Reader, until, wait, rests } from "./reader.mjs";
 import { dist, serve } from "./site.mjs";
 import { visit } from "./visit.mjs";
 
@@ -138,6 +138,27 @@ const PAGES = {
      <template id="template"><kv-capacity gpus="2"></kv-capacity></template>`,
   ),
   "/plain.html": html(TAG),
+  "/prototypes.html": html(TAG, {
+    head: `<script>
+        Object.prototype["deep copy"] = function () {};
+        Object.prototype.hidden = "everything";
+        Array.prototype.each = function () {};
+      </script>${CLASSIC}`,
+  }),
+  // Holds every further script back.
+  "/engine.html": html('<kv-capacity engine="vllm"><p id="example">A worked example.</p></kv-capacity>', {
+    head: `<script>
+        window.shown = 0;
+        document.addEventListener("kv-shown", () => shown++, true);
+        const held = [];
+        document.head.append = (...nodes) => held.push(nodes);
+        window.release = () => {
+          delete document.head.append;
+          for (const nodes of held) document.head.append(...nodes);
+        };
+        window.holds = () => held.length;
+      </script>${CLASSIC}`,
+  }),
   "/linked.html": html("<kv-capacity link></kv-capacity>"),
   "/away.html": html("<p>Elsewhere.</p>", { head: "" }),
 };
@@ -460,6 +481,49 @@ describe("hostile hosts, in Chromium", { timeout: 900_000 }, () => {
       });
       assert.deepEqual(figures, Array(20).fill("52"));
       assert.equal(kernels, 1);
+    });
+
+    it("builds no node from what a page hangs on all objects", async () => {
+      assertComputes(await open("/prototypes.html"));
+      assert.deepEqual(await complaints(), []);
+    });
+
+    it("shows an engine's first answer once", async () => {
+      page.problems.length = 0;
+      await page.goto(`${site.origin}/engine.html`);
+      await until("the second script to be asked for", () => within(() => window.holds?.() > 0));
+      await within(() => {
+        release();
+        return document.querySelector("kv-capacity").ready;
+      });
+      assert.equal(await within(() => document.querySelector("kv-capacity").plan.engine), "vllm");
+      await rests(() => within(() => shown));
+      assert.equal(await within(() => shown), 1);
+    });
+
+    it("stays hidden in another language too while an engine's answer is to come", async () => {
+      page.problems.length = 0;
+      await page.goto(`${site.origin}/engine.html`);
+      await until("the second script to be asked for", () => within(() => window.holds?.() > 0));
+      const look = () =>
+        within(() => {
+          const root = document.querySelector("kv-capacity").shadowRoot;
+          const seen = (node) =>
+            getComputedStyle(node).visibility === "visible" && node.getBoundingClientRect().height > 0;
+          return { example: seen(document.getElementById("example")), body: seen(root.querySelector(".body")) };
+        });
+      assert.deepEqual(await look(), { example: true, body: false });
+      await within(async () => {
+        document.documentElement.lang = "en-GB";
+        await new Promise((resolve) => requestAnimationFrame(resolve));
+      });
+      assert.deepEqual(await look(), { example: true, body: false });
+      await within(() => {
+        release();
+        return document.querySelector("kv-capacity").ready;
+      });
+      assert.deepEqual(await look(), { example: false, body: true });
+      assert.deepEqual(await complaints(), []);
     });
 
     it("takes properties and attributes before and after the tag is known", async () => {

@@ -36,6 +36,31 @@ const NO_WASM = {
     <body><kv-capacity><p id="example">A worked example.</p></kv-capacity></body></html>`,
 };
 
+/** Models with much and little to say of them, and languages with long words and from right to left. */
+const FIRST = [
+  ["llama-3.1-8b", "en"],
+  ["gemma-3-27b", "en"],
+  ["gemma-3-27b", "de"],
+  ["gemma-3-27b", "ar"],
+  ["gpt-oss-20b", "fr"],
+  ["deepseek-v3", "ja"],
+];
+
+/** A page that holds what is put off until the next turn. */
+const first = (
+  model,
+  language,
+) => `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><title>first</title>
+  <script>
+    const { setTimeout: later } = window;
+    const held = [];
+    window.setTimeout = (job, wait) => (wait ? later(job, wait) : held.push(job));
+    window.release = () => { for (const job of held.splice(0)) job(); };
+  </script>
+  <script src="kv-capacity.js"></script></head>
+  <body><kv-capacity model="${model}" context="32768" gpus="4"><p id="example">A worked example.</p></kv-capacity>
+  <p id="below">Below.</p></body></html>`;
+
 /** Pages that the site's own are not. */
 const PAGES = {
   "/strict.html": {
@@ -78,18 +103,9 @@ const PAGES = {
       <script src="kv-capacity.js"></script></head>
       <body><kv-capacity><p id="example">A worked example.</p></kv-capacity><p id="below">Below.</p></body></html>`,
   },
-  "/figures-first.html": {
-    html: `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>figures first</title>
-      <script>
-        // Holds what is put off until the next turn.
-        const { setTimeout: later } = window;
-        let held = [];
-        window.setTimeout = (job, wait) => (wait ? later(job, wait) : held.push(job));
-        window.release = () => { for (const job of held.splice(0)) job(); };
-      </script>
-      <script src="kv-capacity.js"></script></head>
-      <body><kv-capacity context="32768"><p id="example">A worked example.</p></kv-capacity><p id="below">Below.</p></body></html>`,
-  },
+  ...Object.fromEntries(
+    FIRST.map(([model, language]) => [`/first-${model}-${language}.html`, { html: first(model, language) }]),
+  ),
 };
 
 for (const [name, launch] of Object.entries(browsers)) {
@@ -733,45 +749,68 @@ for (const [name, launch] of Object.entries(browsers)) {
       it(`has a frame with the first figures before all else, which keeps its room, at ${width} pixels`, async (test) => {
         await page.resize(width, 1000);
         test.after(() => page.resize(1280, 1000));
-        await page.goto(`${site.origin}/figures-first.html`);
-        const look = () =>
-          page.evaluate(() => {
-            const root = document.querySelector("kv-capacity").shadowRoot;
-            const top = (node) => node.getBoundingClientRect().top;
-            return {
-              figures: [...root.querySelectorAll(".value")].map((node) => node.textContent),
-              seen: getComputedStyle(root.querySelector(".figures")).visibility,
-              example: document.getElementById("example").getBoundingClientRect().height > 0,
-              places: [...root.querySelectorAll(".field, .figure, .bar, .legend, .sentence, summary, .notes")].map(top),
-              below: top(document.getElementById("below")),
-            };
+        for (const [model, language] of FIRST) {
+          await page.goto(`${site.origin}/first-${model}-${language}.html`);
+          const look = () =>
+            page.evaluate(() => {
+              const root = document.querySelector("kv-capacity").shadowRoot;
+              const top = (node) => node.getBoundingClientRect().top;
+              return {
+                figures: [...root.querySelectorAll(".value")].map((node) => node.textContent),
+                sentence: root.querySelector(".sentence").textContent,
+                seen: getComputedStyle(root.querySelector(".figures")).visibility,
+                example: document.getElementById("example").getBoundingClientRect().height > 0,
+                places: [...root.querySelectorAll(".field, .figure, .bar, .legend, .sentence, summary, .notes")].map(
+                  top,
+                ),
+                below: top(document.getElementById("below")),
+              };
+            });
+          const rest = () =>
+            page.evaluate(() => {
+              const root = document.querySelector("kv-capacity").shadowRoot;
+              return {
+                choices: root.querySelectorAll("option").length > 50,
+                drawn: root.querySelector(".segment") !== null,
+                context: Number(root.querySelector("#context").value) > 0,
+              };
+            });
+          const first = await until("the answer", () =>
+            page.evaluate(() => Boolean(document.querySelector("kv-capacity").plan)),
+          ).then(look);
+          if (model === "llama-3.1-8b") {
+            const { count } = byHand(model, { context: 32768n, gpus: 4n });
+            assert.deepEqual(first.figures, ["128KiB", "4.29GB", "272GB", `${count}`]);
+          }
+          assert.equal(first.seen, "visible");
+          assert.ok(!first.example && first.sentence);
+          assert.deepEqual(await rest(), { choices: false, drawn: false, context: false });
+          await page.evaluate(() => {
+            release();
+            return document.querySelector("kv-capacity").ready;
           });
-        const first = await until("the answer", () =>
-          page.evaluate(() => Boolean(document.querySelector("kv-capacity").plan)),
-        ).then(look);
-        const { count } = byHand("llama-3.1-8b", { context: 32768n });
-        assert.deepEqual(first.figures, ["128KiB", "4.29GB", "56GB", `${count}`]);
-        assert.equal(first.seen, "visible");
-        assert.ok(!first.example);
-        const choices = () =>
-          page.evaluate(() => document.querySelector("kv-capacity").shadowRoot.querySelectorAll("option").length);
-        assert.equal(await choices(), 0);
-        await page.evaluate(() => {
-          release();
-          return document.querySelector("kv-capacity").ready;
-        });
-        assert.ok((await choices()) > 50);
-        assert.deepEqual(await look(), first);
-        const { sentence, context } = await page.evaluate(() => {
-          const root = document.querySelector("kv-capacity").shadowRoot;
-          return {
-            sentence: root.querySelector(".sentence").textContent,
-            context: root.querySelector("#context").value,
-          };
-        });
-        assert.match(sentence, /13 conversations fit/);
-        assert.ok(Number(context) > 0);
+          assert.deepEqual(await look(), first, `${model}, ${language}`);
+          assert.deepEqual(await rest(), { choices: true, drawn: true, context: true });
+        }
       });
+
+    it("is whole on paper, however early it is printed", async () => {
+      await page.goto(`${site.origin}/first-gemma-3-27b-en.html`);
+      await until("the answer", () => page.evaluate(() => Boolean(document.querySelector("kv-capacity").plan)));
+      const told = await page.evaluate(() => {
+        const element = document.querySelector("kv-capacity");
+        let shown = 0;
+        element.addEventListener("kv-shown", () => shown++);
+        const count = () => element.shadowRoot.querySelectorAll("option").length;
+        const before = count();
+        dispatchEvent(new Event("beforeprint"));
+        const after = count();
+        release();
+        return { before, after, shown, segments: element.shadowRoot.querySelectorAll(".segment").length };
+      });
+      assert.ok(told.before === 0 && told.after > 50 && told.segments > 2, JSON.stringify(told));
+      assert.equal(told.shown, 1);
+    });
 
     it("reads in 320 pixels, and takes the page's colours, light and dark", async () => {
       await fresh();

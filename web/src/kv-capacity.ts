@@ -54,8 +54,6 @@ interface Figure {
   unit: HTMLElement;
   small: HTMLElement;
   box: HTMLElement;
-  /** What is shown, in full; null where there is nothing to show. */
-  bytes: number | null;
 }
 
 /** Sets a control only where it differs: to set it costs more than to look. */
@@ -97,6 +95,8 @@ export class KvCapacity extends Base {
   readonly #standIns: Host["standIns"] = new Map();
   #kernel: Kernel | null = null;
   #catalogue: Catalogue | null = null;
+  /** Whether more than the first words and figures has been drawn. */
+  #whole = false;
   #speech!: Speech;
   #built = false;
   #queued = false;
@@ -327,16 +327,20 @@ export class KvCapacity extends Base {
     await this.#reading;
     await this.#update();
     this.#base.className = "kv";
-    // What else there is can wait for a frame with the figures, and holds its place until then.
+    // What else there is can wait for a frame with the words and figures; its place is kept. On paper there is no later.
     setTimeout(this.#complete);
+    addEventListener("beforeprint", this.#complete);
   };
 
   /** Draws what the first answer left out. */
   #complete = (): void => {
+    removeEventListener("beforeprint", this.#complete);
     try {
-      this.#catalogue ??= (this.#kernel as Kernel).catalogue();
-      this.#offer();
-      this.#draw(true);
+      if (!this.#whole) {
+        this.#catalogue ??= (this.#kernel as Kernel).catalogue();
+        this.#offer();
+        this.#draw(true);
+      }
       this.#announceReady();
     } catch (error) {
       this.#fail(error);
@@ -414,12 +418,13 @@ export class KvCapacity extends Base {
       if (settled) this.#settled = answer;
     }
     if (this.#catalogue) this.#draw(settled || failed || this.#failure);
-    else this.#parts[0]?.();
+    else for (const draw of this.#worded) draw();
     return undefined;
   }
 
   /** Draws an answer or a refusal; while a hand drags, each part in a frame that has room for it. */
   #draw(now: unknown): void {
+    this.#whole = true;
     if (now) {
       this.#showProblem();
       this.#showControls();
@@ -654,7 +659,7 @@ export class KvCapacity extends Base {
       const small = h("span", { class: "small" });
       const box = h("span", { class: "value", part: "value" }, value, unit);
       return [
-        { value, unit, small, box, bytes: null },
+        { value, unit, small, box },
         h("div", { class: `figure ${key}`, part: "figure" }, h("dt", {}, word(name)), h("dd", {}, box, small)),
       ];
     };
@@ -700,7 +705,7 @@ export class KvCapacity extends Base {
     this.#trouble = h("p", { class: "trouble", part: "problem" });
     this.#base = h(
       "div",
-      { class: this.#kernel ? "kv" : "kv waiting" },
+      { class: this.#plan || this.#failure ? "kv" : "kv waiting" },
       h("div", { class: "example" }, h("slot")),
       this.#trouble,
       h(
@@ -908,18 +913,19 @@ export class KvCapacity extends Base {
     return count === null ? null : this.#speech.text("of.bytes", { v: this.#speech.number(count), n: count });
   }
 
-  /** What an answer changes, the figures first. */
-  readonly #parts = [
-    ...[
-      this.#showFigures,
-      this.#showMemory,
-      this.#showFactors,
-      this.#showSentence,
-      this.#showNotes,
-      this.#showSteps,
-    ].map((show) => () => {
+  #part(show: (plan: Answer) => void): () => void {
+    return () => {
       if (this.#plan) show.call(this, this.#plan);
-    }),
+    };
+  }
+  /** What an answer changes whose height hangs on its words, the figures first. */
+  readonly #worded = [this.#showFigures, this.#showFactors, this.#showSentence, this.#showNotes].map(this.#part, this);
+  /** All that an answer changes. */
+  readonly #parts = [
+    ...this.#worded.slice(0, 1),
+    this.#part(this.#showMemory),
+    ...this.#worded.slice(1),
+    this.#part(this.#showSteps),
     () => this.#showDials(),
   ];
   readonly #shown = (): void => {
@@ -948,7 +954,7 @@ export class KvCapacity extends Base {
       const reading = bytes === null ? undefined : plan.readings[name];
       say(figure.value, reading ? speech.digits(reading) : speech.text("none"));
       say(figure.unit, reading ? speech.unit(reading) : "");
-      figure.bytes = bytes;
+      mark(figure.box, "title", this.#bytes(bytes));
     };
     put(token, "kv_bytes_per_token", plan.kv_bytes_per_token);
     put(sequence, "kv_bytes_per_sequence", plan.kv_bytes_per_sequence);
@@ -962,7 +968,6 @@ export class KvCapacity extends Base {
   #showFactors(plan: Answer): void {
     const speech = this.#speech;
     const { token, sequence, room, count } = this.#figures;
-    for (const { box, bytes } of [token, sequence, room]) mark(box, "title", this.#bytes(bytes));
     // Which layers grow, and with how many heads, is what the kernel multiplied.
     const factors = plan.derivation.filter((step) => step.name === "kv_bytes_per_token").flatMap((step) => step.terms);
     const of = (name: string) => factors.filter((term) => term.of === name).map((term) => term.value);

@@ -10,7 +10,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   ...children: Child[]
 ): HTMLElementTagNameMap[K] {
   const node = document.createElement(tag);
-  for (const name in attributes) node.setAttribute(name, attributes[name] as string);
+  for (const name of Object.keys(attributes)) node.setAttribute(name, attributes[name] as string);
   node.append(...children);
   return node;
 }
