@@ -22,7 +22,7 @@ const BILLION = 10n ** 9n;
 export const ceilDiv = (a, b) => (a + b - 1n) / b;
 const ascending = (a, b) => Number(a > b) - Number(a < b);
 const min = (...values) => values.sort(ascending)[0];
-const max = (...values) => values.sort(ascending).at(-1);
+export const max = (...values) => values.sort(ascending).at(-1);
 const sum = (list, of) => list.reduce((total, item) => total + of(item), 0n);
 
 /** Values of a block and its bytes, scales and zero points included. */
@@ -93,7 +93,7 @@ function indexerBytes(kv, width) {
 }
 
 /** A model's runs in BigInt, `kv_heads` of the request in place of its own. */
-function runsOf(request) {
+export function runsOf(request) {
   return request.model.layers.map((run) => {
     const own = Object.fromEntries(
       Object.entries(run).map(([key, value]) => [key, typeof value === "number" ? BigInt(value) : value]),

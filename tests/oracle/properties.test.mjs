@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { before, describe, it } from "node:test";
 import { fullKernel, plainKernel } from "./kernels.mjs";
+import { bytesOf, CACHE_FORMATS, ceilDiv, FORMATS, max, rowOf, runsOf, stateOf, WEIGHT_FORMATS } from "./oracle.mjs";
 import { ENGINES, randomness, randomRequest } from "./requests.mjs";
 
 /** Settings whose defaults engines choose by the size of the GPU, given so that only what is varied varies. */
@@ -26,6 +27,9 @@ const VERSIONS = {
   "llama.cpp": [{}, { version: "b4000" }, { version: "b5500" }, { version: "b7000" }, { fork: "ik_llama.cpp" }],
   "tensorrt-llm": [{}, { version: "0.12.0" }],
 };
+/** Bits of a value, scales included. */
+const bits = (format) => Number(8n * FORMATS[format][1]) / Number(FORMATS[format][0]);
+
 const KNOWN_POOL = "kv_memory_bytes";
 
 describe("properties", { timeout: 300_000 }, () => {
@@ -39,7 +43,7 @@ describe("properties", { timeout: 300_000 }, () => {
   });
 
   /** `count` requests of an engine that are answered, with budgets as well as with known pools. */
-  function* requests(engine, seed, count) {
+  function* requests(engine, seed, count, prepare = () => {}) {
     const random = randomness(seed);
     for (let tries = 0, answered = 0; answered < count; tries++) {
       assert.ok(tries < 20 * count, `${engine}: few are answered`);
@@ -49,6 +53,7 @@ describe("properties", { timeout: 300_000 }, () => {
       request.context = random.pick([random.wide(1, 2000), random.wide(1, 200_000), 8192]);
       request.options = { ...FIXED[engine], ...random.pick(VERSIONS[engine]) };
       if (random.chance(0.5)) request.options[KNOWN_POOL] = random.wide(10 ** 8, request.gpu.memory_bytes);
+      prepare(request, random);
       const answer = plan(request);
       if (answer.error) continue;
       answered++;
@@ -58,10 +63,10 @@ describe("properties", { timeout: 300_000 }, () => {
   const changed = (request, change) => ({ ...structuredClone(request), ...change });
 
   /** Asks once more after a change that must not fit fewer; refusals are no answer. Gives how many were compared. */
-  function neverFewer(engine, seed, change, count = 200) {
+  function neverFewer(engine, seed, change, { count = 200, prepare } = {}) {
     let compared = 0;
     let more = 0;
-    for (const { request, answer, random } of requests(engine, seed, count)) {
+    for (const { request, answer, random } of requests(engine, seed, count, prepare)) {
       const next = change(request, random);
       if (!next) continue;
       const second = plan(next);
@@ -76,6 +81,18 @@ describe("properties", { timeout: 300_000 }, () => {
     assert.ok(compared > count / 5 && more > compared / 10, `${engine}: ${compared} compared, ${more} fit more`);
   }
 
+  /** Weights of a format, in place of so many bytes. */
+  const weighByFormat = (request, random) => {
+    delete request.weight_bytes;
+    delete request.options[KNOWN_POOL];
+    const gpus = (request.tensor_parallel ?? 1) * (request.pipeline_parallel ?? 1);
+    request.model.parameters = Math.floor(request.gpu.memory_bytes * gpus * random.unit()) + 1;
+    request.weights = random.pick(WEIGHT_FORMATS);
+    // Long enough that memory is the limit and not an engine's most requests.
+    request.context = random.wide(2000, 100_000);
+  };
+
+  const keepsWindows = ({ model }) => model.layers.some(({ kind }) => kind === "window" || kind === "chunked");
   const keepsStates = ({ model }) => model.layers.some(({ kind }) => kind === "recurrent");
   const keepsIndex = ({ model }) => model.layers.some(({ indexer_width: width }) => width);
 
@@ -98,32 +115,78 @@ describe("properties", { timeout: 300_000 }, () => {
     // Tensor parallelism copies latent rows and, past their count, KV heads: GPUs that hold the same rows and need some
     // memory to talk to each other.
     it(`${engine}: more GPUs never fit fewer`, () => {
-      neverFewer(engine, 400 + at, (request, random) => {
-        const sizes = { tensor_parallel: 1, pipeline_parallel: 1, data_parallel: 1, ...request };
-        if (!request.tensor_parallel) sizes.tensor_parallel = engine === "llama.cpp" ? 1 : (request.gpus ?? 1);
-        const copied = ({ kind, kv_heads: own }) =>
-          kind === "latent" || (own && (request.kv_heads ?? own) % (2 * sizes.tensor_parallel) !== 0);
-        const dealt = engine === "textbook" || !request.model.layers.some(copied);
-        const split =
-          engine === "llama.cpp"
-            ? "pipeline_parallel"
-            : dealt && random.chance(0.7)
-              ? "tensor_parallel"
-              : "data_parallel";
-        sizes[split] *= 2;
-        sizes.gpus = sizes.tensor_parallel * sizes.pipeline_parallel * sizes.data_parallel;
-        return structuredClone(sizes);
-      });
+      neverFewer(
+        engine,
+        400 + at,
+        (request, random) => {
+          const sizes = { tensor_parallel: 1, pipeline_parallel: 1, data_parallel: 1, ...request };
+          if (!request.tensor_parallel) sizes.tensor_parallel = engine === "llama.cpp" ? 1 : (request.gpus ?? 1);
+          const split = random.pick(["tensor_parallel", "pipeline_parallel", "data_parallel"]);
+          sizes[split] += random.pick([sizes[split], 1, 2, 3, 4]);
+          const copied = ({ kind, kv_heads: own }) =>
+            kind === "latent" || (own && (request.kv_heads ?? own) % sizes.tensor_parallel !== 0);
+          if (split === "tensor_parallel" && engine !== "textbook" && request.model.layers.some(copied))
+            return undefined;
+          // Every stage of vLLM has a batch under way, whose tokens each window layer keeps beside its window.
+          if (split === "pipeline_parallel" && engine === "vllm" && keepsWindows(request)) return undefined;
+          sizes.gpus = sizes.tensor_parallel * sizes.pipeline_parallel * sizes.data_parallel;
+          return structuredClone(sizes);
+        },
+        { count: 600 },
+      );
     });
 
     it(`${engine}: smaller formats of the cache never fit fewer`, () => {
-      const sizes = engine === "llama.cpp" ? ["fp32", "bf16", "q8_0", "q5_0", "q4_0"] : ["bf16", "fp8"];
-      neverFewer(engine, 500 + at, (request) => {
-        // The textbook leaves index keys out of a 16-bit cache, and vLLM fits its blocks to the states.
-        if (keepsIndex(request) || keepsStates(request)) return undefined;
-        const smaller = sizes[sizes.indexOf(request.kv ?? "bf16") + 1];
-        return sizes.includes(request.kv ?? "bf16") && smaller ? changed(request, { kv: smaller }) : undefined;
-      });
+      neverFewer(
+        engine,
+        500 + at,
+        (request, random) => {
+          const kv = typeof request.kv === "object" ? request.kv : { k: request.kv ?? "bf16", v: request.kv ?? "bf16" };
+          const smaller = { ...kv };
+          for (const part of random.pick([["k"], ["v"], ["k", "v"]])) {
+            const others = CACHE_FORMATS.filter((one) => one !== kv[part] && bits(one) <= bits(kv[part]));
+            if (others.length === 0) return undefined;
+            smaller[part] = random.pick(others);
+          }
+          // Of a row that is no whole number of blocks the smaller format can take more.
+          const grows = (run) => {
+            const [before, after] = [kv, smaller].map((formats) => rowOf(run, { ...formats, engine }, 1n));
+            return after.k > before.k || after.v > before.v;
+          };
+          const runs = runsOf(request);
+          if (runs.some(grows)) return undefined;
+          // The textbook counts index keys beside rows of fp8 alone, since engines differ.
+          const counted = ({ k }) => k === "fp8" || k === "fp8_ds_mla";
+          if (engine === "textbook" && keepsIndex(request) && counted(smaller) && !counted(kv)) return undefined;
+          // vLLM's page is the fewest rows, sixteen at a time, that hold a state: of smaller rows at times more bytes.
+          const page = (formats) => {
+            const t = BigInt(request.tensor_parallel ?? request.gpus ?? 1);
+            const row = max(
+              ...runs.map((run) => Object.values(rowOf(run, { ...formats, engine }, t)).reduce((a, b) => a + b)),
+            );
+            return 16n * ceilDiv(max(...runs.map((run) => stateOf(run, t))), 16n * row) * row;
+          };
+          if (engine === "vllm" && keepsStates(request) && page(smaller) > page(kv)) return undefined;
+          return changed(request, { kv: smaller.k === smaller.v ? smaller.k : smaller });
+        },
+        { count: 1000 },
+      );
+    });
+
+    it(`${engine}: smaller formats of weights never fit fewer`, () => {
+      neverFewer(
+        engine,
+        550 + at,
+        (request, random) => {
+          const parameters = BigInt(request.model.parameters);
+          return changed(request, {
+            weights: random.pick(
+              WEIGHT_FORMATS.filter((format) => bytesOf(format, parameters) <= bytesOf(request.weights, parameters)),
+            ),
+          });
+        },
+        { count: 400, prepare: weighByFormat },
+      );
     });
 
     it(`${engine}: smaller weights never fit fewer`, () => {
