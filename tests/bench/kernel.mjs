@@ -60,7 +60,7 @@ function verify(name, answer) {
   }
 }
 
-/** Runs a program that times itself for each request. */
+/** Runs a program that times itself for each lot of requests. */
 function timed(command, args) {
   const { status, stdout, stderr } = spawnSync(command, args, { cwd: projectFolder, encoding: "utf8" });
   const numbers = (stdout ?? "").trim().split("\n").map(Number);
@@ -95,6 +95,7 @@ export async function measureKernel() {
     const figures = asked.map((one) => byHand(kernel.plan(one)));
     return {
       name,
+      texts,
       answer_bytes: answers[0].length,
       ways: {
         wasm: (i) => bare(bytes[i]),
@@ -109,9 +110,13 @@ export async function measureKernel() {
   });
   // Quickly compiled code gives way to good code while it runs; what a page feels after its first moments is the latter.
   for (const { ways } of cases) for (const call of Object.values(ways)) for (let i = 0; i < WARM_UP; i++) time(call);
-  const requests = questions.map(({ request }) => JSON.stringify(request));
+  const requests = cases.flatMap(({ texts }) => texts);
   for (let round = 0; round < ROUNDS; round++) {
-    const native = timed(join(projectFolder, "build/release/kvcap_bench"), [String(MILLISECONDS), ...requests]);
+    const native = timed(join(projectFolder, "build/release/kvcap_bench"), [
+      String(MILLISECONDS),
+      String(BATCH),
+      ...requests,
+    ]);
     cases.forEach(({ ways, times }, i) => {
       times.native.push(native[i]);
       for (const [way, call] of Object.entries(ways)) times[way].push(time(call));
