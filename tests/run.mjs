@@ -219,6 +219,7 @@ await runMain(async () => {
   if (names.includes("hosts") || process.env.CI) process.env.KV_HOSTS = "all";
   await setup("test");
   const total = { passed: 0, failed: 0, skipped: 0 };
+  const start = Date.now();
   const broken = new Set();
   for (const suite of suites.filter(({ name, named }) => (names.length === 0 ? !named : names.includes(name)))) {
     if (broken.has(suite.needs)) console.log(`\n== ${suite.name}: not run, since "${suite.needs}" failed`);
@@ -227,6 +228,8 @@ await runMain(async () => {
     for (const key of Object.keys(total)) total[key] += result[key];
   }
   const skipped = total.skipped ? `, ${total.skipped} skipped` : "";
-  console.log(`\n${total.passed} passed, ${total.failed} failed${skipped}`);
+  const seconds = Math.round((Date.now() - start) / 1000);
+  console.log(`\nAll in ${Math.floor(seconds / 60)} min ${seconds % 60} s:`);
+  console.log(`${total.passed} passed, ${total.failed} failed${skipped}`);
   return total.failed ? 1 : 0;
 });
