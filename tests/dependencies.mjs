@@ -1,4 +1,5 @@
-// Packages of others: each is used, each import is of one that package.json names, and the licences of all are known.
+// Packages of others: each is used, each import is of one that package.json names, and the licences of all are known, those
+// of the tests' sites too.
 import { existsSync, readFileSync } from "node:fs";
 import { builtinModules } from "node:module";
 import { join } from "node:path";
@@ -17,17 +18,46 @@ const LICENCES = [
   "BlueOak-1.0.0",
 ];
 
-/** Whether a licence expression of SPDX is met by one of the above: any of those joined by OR, all of those joined by AND. */
-export function accepted(expression = "") {
+/**
+ * Those that the tests' sites bring along besides, of which nothing goes into what is built: data in the public domain or
+ * under its authors' names, and a library of pictures that is linked to.
+ */
+const HOSTS_LICENCES = [...LICENCES, "CC0-1.0", "CC-BY-4.0", "LGPL-3.0-or-later"];
+
+/** Licences that a package's files name and its manifest does not, or in another way than the lock reads. */
+const IN_FILES = {
+  "eval@0.1.8": "MIT",
+  "format@0.2.2": "MIT",
+  "require-like@0.1.2": "MIT",
+  "zod-to-ts@1.2.0": "MIT",
+};
+
+/**
+ * Whether a licence expression of SPDX is met by one of `licences`: any of those joined by OR, all of those joined by AND.
+ */
+function accepted(expression = "", licences) {
   const parts = expression.replace(/^\((.*)\)$/, "$1").split(" OR ");
-  return parts.some((part) => part.split(" AND ").every((one) => LICENCES.includes(one)));
+  return parts.some((part) => part.split(" AND ").every((one) => licences.includes(one)));
 }
 
 /** What an import names: the package, without a path into it. */
 const packageOf = (specifier) => specifier.match(/^(@[^/]+\/)?[^/]+/)[0];
 
+/** Complaints about the licences in a lock file's packages. */
+function licencesIn(file, locked, licences) {
+  const found = [];
+  for (const [path, { license, version }] of Object.entries(locked)) {
+    if (!path) continue;
+    const name = `${path.replace(/^.*node_modules\//, "")}@${version}`;
+    const said = license ?? IN_FILES[name];
+    if (!accepted(said, licences)) found.push(`${file}: ${path} has the licence "${said}"`);
+  }
+  return found;
+}
+
 /**
- * Complaints about the packages of the project's root, one a line. `files` are the project's, by their paths in it.
+ * Complaints about the packages of the project's root and about all licences, one a line. `files` are the project's, by
+ * their paths in it.
  */
 export async function packages(project, files) {
   // Once the packages are installed.
@@ -58,8 +88,10 @@ export async function packages(project, files) {
     }
   }
 
-  for (const [path, { license }] of Object.entries(locked)) {
-    if (path && !accepted(license)) found.push(`package-lock.json: ${path} has the licence "${license}"`);
-  }
+  const hosts = "tests/hosts/package-lock.json";
+  found.push(
+    ...licencesIn("package-lock.json", locked, LICENCES),
+    ...licencesIn(hosts, JSON.parse(read(hosts)).packages, HOSTS_LICENCES),
+  );
   return found.join("\n");
 }
