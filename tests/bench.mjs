@@ -28,8 +28,11 @@ const verdict = (value, most) => (value <= most ? "met" : `${(value / most).toFi
 
 async function showBytes() {
   const { measureBudgets, measureFeatures, measureFiles, measureParts } = await import("./bench/bytes.mjs");
+  const { weighKernel } = await import("./bench/wasm.mjs");
   const [held, files, parts] = [measureBudgets(), measureFiles(), await measureParts()];
   const features = await measureFeatures();
+  buildPreset("wasm", "kernel_full_apart");
+  const kernel = weighKernel();
   table(
     "Bytes against their budgets",
     ["", "raw", "gzip", "brotli", "budget", "", "limit today"],
@@ -52,11 +55,16 @@ async function showBytes() {
     features.map((one) => [one.part, ...sizes(one)]),
   );
   table(
+    "Features of the full kernel: what comes from the sources of each, as linked, in bytes",
+    ["", "code", "data", "% of all"],
+    kernel.map((one) => [one.part, grouped(one.code), grouped(one.data), fixed(100 * one.share, 1)]),
+  );
+  table(
     "Files of the site",
     ["", "raw", "gzip", "brotli"],
     files.map((one) => [one.file, ...sizes(one)]),
   );
-  return { budgets: held, parts, features, files };
+  return { budgets: held, parts, features, kernel, files };
 }
 
 async function showKernel() {

@@ -44,5 +44,18 @@ foreach(form wasm javascript)
     ${kernel_link_options} -lembind -sMODULARIZE -sEXPORT_ES6 -sDYNAMIC_EXECUTION=0 -sMALLOC=emmalloc
     -sTEXTDECODER=2 ${${form}_link_options})
 endforeach()
+# The full kernel without inlining across its sources, and the linker's list of what comes from which: npm run bench weighs
+# features by it.
+get_target_property(kvcap_sources kvcap SOURCES)
+get_target_property(kvcap_includes kvcap INCLUDE_DIRECTORIES)
+add_executable(kernel_full_apart EXCLUDE_FROM_ALL ${kvcap_sources} cpp/bindings/kernel_full.cpp cpp/bindings/no_printf.cpp)
+add_dependencies(kernel_full_apart kvcap_data)
+target_include_directories(kernel_full_apart PRIVATE ${kvcap_includes})
+target_include_directories(kernel_full_apart SYSTEM PRIVATE ${CMAKE_BINARY_DIR}/headers)
+target_compile_options(kernel_full_apart PRIVATE ${kernel_compile_options} -fno-lto -DEMSCRIPTEN_HAS_UNBOUND_TYPE_NAMES=0)
+target_link_options(kernel_full_apart PRIVATE ${kernel_link_options} -fno-lto -lembind -sMODULARIZE -sEXPORT_ES6
+                    -sDYNAMIC_EXECUTION=0 -sMALLOC=emmalloc -sTEXTDECODER=2 -sENVIRONMENT=web -sWASM_BIGINT
+                    -Wl,-Map=${CMAKE_BINARY_DIR}/kernel_full.map)
+set_target_properties(kernel_full_apart PROPERTIES SUFFIX .mjs)
 set_target_properties(kernel_full_wasm PROPERTIES OUTPUT_NAME kernel_full SUFFIX .mjs)
 set_target_properties(kernel_full_javascript PROPERTIES OUTPUT_NAME kernel_full.js SUFFIX .mjs)
