@@ -20,9 +20,9 @@ describe("the linker's list", () => {
     const parts = readMap(
       [
         "    Addr      Off     Size Out     In      Symbol",
-        "       -    13e4a       10         " + `${at}/engine_vllm.cpp.o:(_ZN5kvcap10vllm_rulesEv)`,
-        "       -    13e5a       20         " + `${at}/engine.cpp.o:(_ZN5kvcap7engineEv)`,
-        "    f6b0    69aff       08         " + `${at}/engine_vllm.cpp.o:(.rodata.kvcap)`,
+        `       -    13e4a       10         ${at}/engine_vllm.cpp.o:(_ZN5kvcap10vllm_rulesEv)`,
+        `       -    13e5a       20         ${at}/engine.cpp.o:(_ZN5kvcap7engineEv)`,
+        `    f6b0    69aff       08         ${at}/engine_vllm.cpp.o:(.rodata.kvcap)`,
         "       -    13e7a       02         <internal>:(.rodata)",
         "       -    13e8a       04         libc.a(memcpy.o):(memcpy)",
       ].join("\n"),
