@@ -177,7 +177,13 @@ const billionths = (fraction) => {
 const fullLength = (runs, kv, t) =>
   sum(runs, (run) => run.count * (rowBytes(run, kv, t) / (run.tokens_per_entry ?? 1n)));
 
+/** Bytes of a block of so many tokens in all layers; of compressed layers the entries of those tokens. */
+const blockBytes = (runs, kv, t, block) =>
+  sum(runs, (run) => run.count * (block / (run.tokens_per_entry ?? 1n)) * rowBytes(run, kv, t));
+
 const roundUp = (value, step) => ceilDiv(value, step) * step;
+/** Kinds of which every token is kept, or every entry of a few. */
+const keepsAll = ({ kind }) => ["full", "latent", "compressed"].includes(kind);
 const keepsRows = ({ kind }) => !["shared", "none", "recurrent"].includes(kind);
 
 const engines = {
@@ -199,7 +205,8 @@ const engines = {
    */
   vllm({ runs, stage, kv, t, length, copies, gpus, options }) {
     const pool = BigInt(options.kv_memory_bytes);
-    let block = BigInt(options.block_size ?? 16);
+    // DeepSeek V4's entries come in blocks of 256 tokens, each of block_size // compress_ratio entries.
+    let block = BigInt(options.block_size ?? (runs.some(({ kind }) => kind === "compressed") ? 256 : 16));
     const states = stage.filter(({ kind }) => kind === "recurrent");
     const rows = stage.filter(keepsRows);
     // Tokens scheduled at once; with asynchronous scheduling two batches are under way (max_in_flight_tokens).
@@ -212,13 +219,9 @@ const engines = {
       tokens: BigInt(Math.trunc((Number(blocks) / Number(perRequest)) * Number(length))),
       sequences: (blocks / perRequest) * copies,
     });
-    if (
-      states.length === 0 &&
-      new Set(rows.map(({ kind }) => kind)).size === 1 &&
-      ["full", "latent"].includes(rows[0].kind)
-    ) {
+    if (states.length === 0 && rows.every(keepsAll)) {
       const perRequest = ceilDiv(length, block);
-      const bytes = (layers) => block * fullLength(layers, kv, t);
+      const bytes = (layers) => blockBytes(layers, kv, t, block);
       return answer(pool / bytes(rows), perRequest, perRequest * bytes(runs) * t);
     }
     // Equal layers are one type; its page is that of the widest, in blocks of as many more tokens.
@@ -239,6 +242,8 @@ const engines = {
       const own = page / run.row;
       if (run.kind === "window") return ceilDiv(min(run.window - 1n + inFlight, length), own) + 1n;
       if (run.kind === "chunked") return ceilDiv(min(run.window + inFlight, length), own);
+      // CrossAttentionSpec: the encoder's tokens, whatever the conversation's are.
+      if (run.kind === "cross") return ceilDiv(run.source_tokens, own);
       return ceilDiv(length, own);
     };
     const perRequest = sum([...types, ...states], (run) => ceilDiv(run.count, size) * blocksOf(run));
@@ -265,7 +270,10 @@ const engines = {
     const isHybrid = windows.length > 0 && whole(stage) > 0n;
     const state = (list) => sum(list, (run) => run.count * stateOf(run, t));
     const held = roundUp(length, page);
-    let reserved = t * (isHybrid ? whole(runs) : fullLength(runs, kv, t)) * held;
+    const heldBytes = sum(runs, (run) =>
+      isHybrid && isWindow(run) ? 0n : run.count * ceilDiv(held, run.tokens_per_entry ?? 1n) * rowBytes(run, kv, t),
+    );
+    let reserved = t * heldBytes;
     let slots;
     const limits = [];
     let rest = pool;
@@ -308,7 +316,8 @@ const engines = {
   /**
    * llama.cpp: cells of one stream for each sequence, rounded up to 256 (src/llama-context.cpp, pull request 17046);
    * windows keep theirs and a micro-batch, rounded up to 256 (src/llama-kv-cache-iswa.cpp); states in fp32
-   * (src/llama-memory-recurrent.cpp). Layers are dealt out over GPUs.
+   * (src/llama-memory-recurrent.cpp); of compressed layers the entries of all cells (src/llama-kv-cache-dsv4.cpp). Layers
+   * are dealt out over GPUs.
    */
   "llama.cpp"({ runs, stage, kv, length, gpus, options }) {
     const pool = BigInt(options.kv_memory_bytes);
@@ -318,7 +327,8 @@ const engines = {
       sum(list, (run) => {
         if (run.kind === "recurrent") return run.count * 4n * (run.state_values + (run.conv_values ?? 0n));
         const isWindow = (run.kind === "window" || run.kind === "chunked") && mixed && !options.swa_full;
-        const own = isWindow ? min(cells, roundUp(run.window + BigInt(options.n_ubatch ?? 512), 256n)) : cells;
+        const all = ceilDiv(cells, run.tokens_per_entry ?? 1n);
+        const own = isWindow ? min(cells, roundUp(run.window + BigInt(options.n_ubatch ?? 512), 256n)) : all;
         return run.count * own * rowBytes(run, kv, 1n);
       });
     return { reserved: of(runs), pool: pool * gpus, sequences: pool / of(stage), tokens: cells, blocks: null };
@@ -328,11 +338,11 @@ const engines = {
   "tensorrt-llm"({ runs, stage, kv, t, length, copies, gpus, options }) {
     const pool = BigInt(options.kv_memory_bytes);
     const block = BigInt(options.tokens_per_block ?? 32);
-    const blocks = ceilDiv(pool, block * fullLength(stage, kv, t));
+    const blocks = ceilDiv(pool, blockBytes(stage, kv, t, block));
     const perRequest = ceilDiv(length, block);
     return {
       // States stand beside the blocks.
-      reserved: t * (perRequest * block * fullLength(runs, kv, t) + sum(runs, (run) => run.count * stateOf(run, t))),
+      reserved: t * (perRequest * blockBytes(runs, kv, t, block) + sum(runs, (run) => run.count * stateOf(run, t))),
       pool: pool * gpus,
       blocks,
       tokens: blocks * block,

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { compare } from "./compare.mjs";
-import { ENGINES, KINDS, randomness, randomRequest } from "./requests.mjs";
+import { ASKED, ENGINES, SERVED, randomness, randomRequest } from "./requests.mjs";
 
 describe("kernel and oracle", () => {
   for (const [at, engine] of ENGINES.entries()) {
@@ -14,11 +14,26 @@ describe("kernel and oracle", () => {
     });
   }
 
-  it("are asked of every kind of layer, every engine and both ways of splitting", () => {
+  for (const engine of ENGINES) {
+    it(`are asked of ${engine} with every kind of layer and format that it is asked in`, () => {
+      const random = randomness(7);
+      const requests = Array.from({ length: 2000 }, () => randomRequest(random, [engine]));
+      const asked = (list) => [...new Set(list)].sort();
+      assert.deepEqual(
+        asked(requests.flatMap(({ model }) => model.layers.map(({ kind }) => kind))),
+        [...ASKED[engine]].sort(),
+      );
+      for (const part of ["k", "v"]) {
+        const packed = engine === "llama.cpp" ? [] : ["fp8_ds_mla"];
+        const formats = requests.map(({ kv = "bf16" }) => kv[part] ?? kv);
+        assert.deepEqual(asked(formats), [...SERVED[engine], ...packed].sort(), part);
+      }
+    });
+  }
+
+  it("are asked of every engine and all ways of splitting", () => {
     const random = randomness(7);
     const requests = Array.from({ length: 1000 }, () => randomRequest(random));
-    const kinds = new Set(requests.flatMap(({ model }) => model.layers.map(({ kind }) => kind)));
-    assert.deepEqual([...kinds].sort(), [...KINDS].sort());
     assert.deepEqual([...new Set(requests.map(({ engine }) => engine))].sort(), [...ENGINES].sort());
     for (const split of ["tensor_parallel", "pipeline_parallel", "data_parallel"]) {
       assert.ok(

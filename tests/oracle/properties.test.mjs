@@ -123,8 +123,8 @@ describe("properties", { timeout: 300_000 }, () => {
           if (!request.tensor_parallel) sizes.tensor_parallel = engine === "llama.cpp" ? 1 : (request.gpus ?? 1);
           const split = random.pick(["tensor_parallel", "pipeline_parallel", "data_parallel"]);
           sizes[split] += random.pick([sizes[split], 1, 2, 3, 4]);
-          const copied = ({ kind, kv_heads: own }) =>
-            kind === "latent" || (own && (request.kv_heads ?? own) % sizes.tensor_parallel !== 0);
+          const copied = ({ latent_width: isLatent, kv_heads: own }) =>
+            isLatent || (own && (request.kv_heads ?? own) % sizes.tensor_parallel !== 0);
           if (split === "tensor_parallel" && engine !== "textbook" && request.model.layers.some(copied))
             return undefined;
           // Every stage of vLLM has a batch under way, whose tokens each window layer keeps beside its window.

@@ -85,20 +85,40 @@ const memory = (random) =>
 
 export const ENGINES = ["textbook", "vllm", "sglang", "llama.cpp", "tensorrt-llm"];
 
-/** Formats that an engine's cache can have. */
-const SERVED = {
-  textbook: CACHE_FORMATS.filter((format) => format !== "fp8_ds_mla"),
-  vllm: ["bf16", "fp16", "fp8"],
-  sglang: ["bf16", "fp16", "fp8"],
-  "llama.cpp": ["bf16", "fp16", "fp32", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"],
-  "tensorrt-llm": ["bf16", "fp16", "fp8", "int8"],
+/**
+ * Formats that an engine's cache is asked in; fp8_ds_mla, which takes rows of its own width, comes with such rows. Not asked
+ * are the formats that llama.cpp refuses.
+ */
+const unpacked = CACHE_FORMATS.filter((format) => format !== "fp8_ds_mla");
+export const SERVED = {
+  textbook: unpacked,
+  vllm: unpacked,
+  sglang: unpacked,
+  "llama.cpp": ["bf16", "fp16", "fp32", "q8_0", "q6_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"],
+  "tensorrt-llm": unpacked,
 };
 
 /**
- * A mix of layers whose size an engine's source determines: layers of one kind and any widths; or windows, chunks or
- * states among full layers of one width, as the models have that they were made for.
+ * Kinds of layers that an engine is asked of. Cross-attention is asked of vLLM alone, since elsewhere the kernel's rule for
+ * it comes from no source: SGLang gives the encoder's tokens slots of the one pool, TensorRT-LLM a pool of their own
+ * (cross_kv_cache_fraction), and llama.cpp keeps the encoder's output instead of rows (llama_cross).
  */
-function servedLayers(random, packed) {
+const common = KINDS.filter((kind) => kind !== "cross");
+export const ASKED = {
+  textbook: KINDS,
+  vllm: KINDS,
+  sglang: common,
+  "llama.cpp": common,
+  "tensorrt-llm": common,
+};
+
+/**
+ * A mix of layers whose size an engine's source determines: layers of one kind and any widths; or windows, chunks, states
+ * or cross-attention among full layers of one width, as the models have that they were made for. Compressed layers stand
+ * alone or beside latent ones: how vLLM deals windows out among them is only an estimate (DeepSeek V4). A block is whole
+ * entries, and in SGLang a token's share of an entry is whole bytes: how either is rounded is not settled.
+ */
+function servedLayers(random, packed, engine) {
   const count = () => random.pick([1, 2, 8, 10, 16, 24, 30, 36, 48, 60, random.whole(1, 130)]);
   const shape = () => {
     const key_width = 32 * random.whole(1, 16);
@@ -109,19 +129,35 @@ function servedLayers(random, packed) {
     };
   };
   const some = [];
-  const mix = packed ? "latent" : random.pick(["full", "full", "latent", "window", "chunked", "recurrent"]);
+  const mix = packed
+    ? random.pick(["latent", "compressed"])
+    : random.pick([
+        "full",
+        "full",
+        "latent",
+        ...ASKED[engine].filter((kind) => !["full", "shared", "none"].includes(kind)),
+      ]);
   if (mix === "latent") {
     const indexer = random.chance(0.3);
     for (let i = random.whole(1, 2); i > 0; i--) {
       const latent_width = packed ? 576 : 32 * random.whole(2, 36);
       some.push({ count: count(), kind: "latent", latent_width, ...(indexer ? { indexer_width: 128 } : {}) });
     }
+  } else if (mix === "compressed") {
+    const indexer = random.chance(0.3) ? { indexer_width: 128 } : {};
+    for (let i = random.whole(1, 2); i > 0; i--) {
+      const latent_width = packed ? 576 : 128 * random.pick([1, 2, 4, 4, 5, 8]);
+      const tokens_per_entry = random.pick(engine === "sglang" ? [2, 4] : [2, 4, 4, 16, 128]);
+      some.push({ count: count(), kind: mix, latent_width, ...indexer, tokens_per_entry });
+    }
+    if (random.chance(0.3)) some.push({ count: count(), kind: "latent", latent_width: 576, ...indexer });
   } else if (mix === "full") {
     for (let i = random.pick([1, 1, 2, 3]); i > 0; i--) some.push({ count: count(), kind: "full", ...shape() });
   } else {
     const own = shape();
     some.push({ count: count(), kind: "full", ...own });
     if (mix === "recurrent") some.push({ count: count(), kind: mix, ...kinds.recurrent(random) });
+    else if (mix === "cross") some.push({ count: count(), kind: mix, ...own, source_tokens: random.wide(1, 20_000) });
     else some.push({ count: count(), kind: mix, ...own, window: window(random) });
   }
   for (const kind of ["shared", "none"]) if (random.chance(0.15)) some.push({ count: count(), kind });
@@ -177,12 +213,14 @@ function splits(random, engine, isUniform) {
 /** A request that `oracle` can answer. */
 export function randomRequest(random, engines = ENGINES) {
   const engine = random.pick(engines);
-  const packed = random.chance(0.08) && engine !== "llama.cpp" && engine !== "tensorrt-llm";
+  const packed = random.chance(0.08) && engine !== "llama.cpp";
   const format = () => (random.chance(0.4) ? "bf16" : random.pick(SERVED[engine]));
-  const layersAsked = engine === "textbook" ? layers(random, packed, KINDS) : servedLayers(random, packed);
+  const layersAsked =
+    engine === "textbook" ? layers(random, packed, ASKED.textbook) : servedLayers(random, packed, engine);
   const isUniform =
     engine !== "vllm" ||
-    new Set(layersAsked.map(({ kind }) => kind).filter((kind) => kind !== "shared" && kind !== "none")).size === 1;
+    new Set(layersAsked.map(({ kind }) => kind).filter((kind) => kind !== "shared" && kind !== "none")).size === 1 ||
+    layersAsked.some(({ kind }) => kind === "compressed");
   const request = {
     model: {
       parameters: random.wide(10 ** 6, 2 * 10 ** 12),
@@ -199,7 +237,11 @@ export function randomRequest(random, engines = ENGINES) {
   if (engine !== "textbook" && random.chance(0.98)) {
     request.options.kv_memory_bytes = random.wide(10 ** 7, request.gpu.memory_bytes);
   }
-  const split = ["textbook", "llama.cpp"].includes(engine) && random.chance(0.4);
+  if (engine !== "textbook" && layersAsked.some(({ tokens_per_entry: tokens }) => tokens > 16)) {
+    if (engine === "vllm") delete request.options.block_size;
+    if (engine === "tensorrt-llm") request.options.tokens_per_block = 128;
+  }
+  const split = random.chance(0.4);
   if (packed) request.kv = "fp8_ds_mla";
   else if (random.chance(0.6)) request.kv = split ? { k: format(), v: format() } : format();
   if (random.chance(0.4)) request.weights = random.pick(WEIGHT_FORMATS);
