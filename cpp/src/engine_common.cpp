@@ -41,6 +41,15 @@ std::optional<Error> check_pool(const EngineInput& in, Label option) {
   return Error{ErrorCode::out_of_range, field, message};
 }
 
+std::optional<Error> check_other_inputs(const EngineInput& in) {
+  const auto reads_other = [](const LayerRun& run) { return run.kind == LayerKind::cross && run.source_tokens != 0; };
+  if (std::ranges::none_of(in.model.layers, reads_other)) return std::nullopt;
+  return Error{
+      ErrorCode::unsupported, "model",
+      "keeps rows of another input (cross-attention), of which this engine has no rule here; vllm and llama.cpp "
+      "have"};
+}
+
 void note_copies(const EngineInput& in, Reservation& to) {
   const u64 t = in.deployment.tensor_parallel;
   if (t <= in.deployment.context_parallel) return;

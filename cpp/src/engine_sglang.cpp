@@ -479,6 +479,7 @@ Free free_memory(const EngineInput& in, Wide context_bytes, Wide loading_bytes) 
 Result<Reservation> reserve(const EngineInput& in) {
   if (auto refused = check_tensor_parallel(in)) return std::unexpected(std::move(*refused));
   if (auto refused = check_pool(in, "kv_memory_bytes")) return std::unexpected(std::move(*refused));
+  if (auto refused = check_other_inputs(in)) return std::unexpected(std::move(*refused));
   const Options& options = in.options;
   const std::vector<LayerRun> merged = merge_runs(in.model.layers);
   const Pools pools(in, stage_runs(merged, in.deployment.pipeline_parallel, 0));

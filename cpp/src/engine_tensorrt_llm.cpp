@@ -74,6 +74,7 @@ Result<Reservation> reserve(const EngineInput& in) {
   for (const Label option : {"kv_memory_bytes", "free_memory_bytes"}) {
     if (auto refused = check_pool(in, option)) return std::unexpected(std::move(*refused));
   }
+  if (auto refused = check_other_inputs(in)) return std::unexpected(std::move(*refused));
   const u64 version = in.options.given("version") ? in.options.whole("version") : kMaxExact;
   u64 block_tokens = in.options.whole("tokens_per_block");
   if (!in.options.given("tokens_per_block") && version < kSmallerBlocks) block_tokens = 64;
@@ -96,10 +97,9 @@ Result<Reservation> reserve(const EngineInput& in) {
     if (token == 0) continue;
     const bool bounded = is_window(run);
     windows = windows || bounded;
-    const bool cross = run.kind == LayerKind::cross;
     const Wide rows_in_block =
         run.kind == LayerKind::compressed ? ceil_div<Wide>(block_tokens, run.tokens_per_entry) : Wide{block_tokens};
-    const Wide layer_blocks = cross ? ceil_div<Wide>(run.source_tokens, block_tokens) : blocks;
+    const Wide layer_blocks = run.kind == LayerKind::cross ? 0 : blocks;
     const Wide held = saturating(saturating(rows_in_block * token, layer_blocks), layers);
     const Wide rows = rows_kept(run, in.context);
     const Wide beyond = bounded ? (in.context.count - rows) * token * layers : 0;

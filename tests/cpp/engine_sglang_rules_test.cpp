@@ -407,13 +407,16 @@ TEST_CASE("SGLang stores compressed entries, K that serves as V, index keys and 
   CHECK(caches_of(latent) == "full 60 x 1: 976 + 0; latent 60 x 1: 9028 + 0; ");  // 61 × 16, 61 × (16 + 132)
   CHECK(gaps_of(latent).empty());
 
-  // The rows of another input have no slots.
-  constexpr const char* kCross =
-      R"({"kind":"cross","count":1,"kv_heads":1,"key_width":2,"value_width":2,"source_tokens":5})";
-  const Asked cross = pools(both(kSmall, kCross));
-  CHECK(caches_of(cross) == "full 1250 x 1: 5004 + 5004; ");
-  CHECK(cross.whole("kv_reserved_per_sequence") == 21 * 8 + 5 * 8);
-  CHECK(gaps_of(cross).empty());
+  // Layers that would read another input have no slots where there is none; where there is, no rule says which.
+  const auto cross = [&](const char* source) {
+    return pools(
+        both(kSmall, R"({"kind":"cross","count":1,"kv_heads":1,"key_width":2,"value_width":2,"source_tokens":)" +
+                         std::string(source) + "}"));
+  };
+  CHECK(caches_of(cross("0")) == "full 1250 x 1: 5004 + 5004; ");
+  CHECK(cross("0").whole("kv_reserved_per_sequence") == 21 * 8);
+  CHECK(gaps_of(cross("0")).empty());
+  CHECK(cross("5").words("error.message").starts_with("keeps rows of another input (cross-attention)"));
 }
 
 TEST_CASE("SGLang's requests: 512 for each context that fits, within 2048 and 4096") {

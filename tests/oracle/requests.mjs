@@ -99,9 +99,8 @@ export const SERVED = {
 };
 
 /**
- * Kinds of layers that an engine is asked of. Cross-attention is asked of vLLM alone, since elsewhere the kernel's rule for
- * it comes from no source: SGLang gives the encoder's tokens slots of the one pool, TensorRT-LLM a pool of their own
- * (cross_kv_cache_fraction), and llama.cpp keeps the encoder's output instead of rows (llama_cross).
+ * Kinds of layers that an engine is asked of. Cross-attention is asked of vLLM alone: SGLang and TensorRT-LLM have no rule
+ * for it and refuse it, and what llama.cpp keeps of another input comes from no source here.
  */
 const common = KINDS.filter((kind) => kind !== "cross");
 export const ASKED = {
