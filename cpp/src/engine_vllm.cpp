@@ -259,7 +259,6 @@ Slots slots_of(const std::vector<Shape>& shapes, u64 stages) {
   steps.push_back(stages);
   Slots slots{};
   for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
-    if (steps[i] == steps[i + 1]) continue;
     u64 most = 0;
     for (const auto& shape : shapes) {
       const u64 held = shape.run.count / stages + (steps[i] < shape.run.count % stages ? 1 : 0);
