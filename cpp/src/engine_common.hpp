@@ -18,8 +18,8 @@ void add_gap(Reservation& to, Label code, Wide bytes);
 /// Refuses a pool that the option states as larger than one GPU's memory.
 [[nodiscard]] std::optional<Error> check_pool(const EngineInput& in, Label option);
 
-/// Refuses layers that keep rows of another input, as an encoder's: of vLLM and llama.cpp alone it is known where these
-/// lie, and a count that left them out would promise more conversations than there is memory for.
+/// Refuses layers that keep rows of another input, as an encoder's, for an engine that has no rule here for where they
+/// lie: a count that left them out would promise more conversations than there is memory for.
 [[nodiscard]] std::optional<Error> check_other_inputs(const EngineInput& in);
 
 /// Notes that GPUs keep copies: KV heads past their count, and latent rows, which tensor parallelism does not divide.
